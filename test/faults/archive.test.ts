@@ -3,7 +3,6 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, inject, it } from 'vitest';
 import { ArchiveFolder } from '../../api/reads/archive-folder.ts';
 import { ArchiveHistory } from '../../api/reads/archive-history.ts';
@@ -12,22 +11,28 @@ import { ArchiveReader } from '../../src/archive/reader.ts';
 import { FetchedFiles } from '../../src/archive/store/fetched-files.ts';
 import { ObjectStore } from '../../src/archive/store/s3.ts';
 import { folderOf } from '../../src/domain/archive/file.ts';
-import { addDecimals, type Decimal, decimal } from '../../src/domain/values/decimal.ts';
+import { addDecimals, decimal } from '../../src/domain/values/decimal.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { readDueDays, readPresentFile, readUndescribedDays } from '../../src/store/archive/catalog.ts';
 import { readSeam } from '../../src/store/db/archive-seam.ts';
 import { listPartitions, Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { insertMarksSql, minuteOf } from '../../src/store/marks/detail.ts';
-import { readMarketCandles, readMarketTrades } from '../../src/store/series/market-series.ts';
-import { type TradePlace, toTradePage } from '../../src/store/series/reads.ts';
-import { writeTrades } from '../../src/store/series/trades.ts';
 import { aStoredMarket } from '../factories/stored-market.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase } from '../support/postgres/database.ts';
 import { OddswireProcess, startSurroundings } from '../support/processes/system.ts';
 import { BACKENDS, isAvailable, wipeQueues } from '../support/redis/queue-backends.ts';
 import { hasS3, startS3 } from '../support/s3/server.ts';
+import {
+  foldLedger,
+  inOrder,
+  readCandles,
+  readFiles,
+  readLedger,
+  readTape,
+  storeLateTrade,
+} from './campaign/archive-reads.ts';
 import { SEED, streamOf } from './campaign/seed.ts';
 
 const KILLS = Math.ceil(Number(process.env['FAULTS_KILLS'] ?? 100) / BACKENDS.length);
@@ -77,10 +82,6 @@ const FORMER_TRADE = sql(
 const CORRECTIONS = sql('test_archive_corrections', 'SELECT count(*)::int AS corrections FROM archive_correction');
 const AGE_FILES = sql('test_age_files', `UPDATE archive_file SET made_at = made_at - interval '2 hours'`);
 const COUNT_FILES = sql('test_archive_files', 'SELECT count(*)::int AS files FROM archive_file');
-const LEDGER = sql(
-  'test_trade_ids',
-  `SELECT trade_id, price::text AS price, size::text AS size, floor(extract(epoch FROM ts) / 60)::float8 * 60 AS minute FROM trade ORDER BY trade_id`,
-);
 const COARSER_CANDLES = sql(
   'test_coarser_candles',
   `SELECT interval_seconds, sum(trades)::int AS trades, sum(volume)::text AS volume FROM candle WHERE interval_seconds >= 900 GROUP BY 1 ORDER BY 1`,
@@ -91,70 +92,15 @@ const DROPPED_CANDLES = sql(
 );
 const CHANGED = sql('test_archive_changes', 'SELECT count(*)::int AS changes FROM archive_change');
 
-async function read(statement: string): Promise<Record<string, unknown>[]> {
-  const connection = await (await DuckDBInstance.create(':memory:')).connect();
-  return (await connection.runAndReadAll(statement)).getRowObjectsJson();
-}
-
 /** Stores a trade as a process of this or of the former release does. */
 async function storeLate(db: Database, late: { tokenId: bigint; tsMs: number; tradeId: string }, isFormer: boolean) {
   const { tokenId, tsMs, tradeId } = late;
-  if (!isFormer) {
-    const partitions = new Partitions(db);
-    await partitions.ensure('trade', [tsMs]);
-    const trade = { outcomeId: 'm:yes', tradeId, tsMs, price: decimal('0.5'), size: decimal('1') };
-    await db.transaction((tx) => writeTrades(tx, [trade], 'USDC'));
-    return;
-  }
+  if (!isFormer) return storeLateTrade(db, { tsMs, tradeId });
   await db.query(FORMER_PARTITION, [tsMs]);
   await db.query(FORMER_TRADE, [tokenId, tsMs, tradeId]);
 }
 
-/** The ids of all trades of the market, as the API reads them. */
-async function readTape(db: Database, history: ArchiveHistory): Promise<string[]> {
-  const ids: string[] = [];
-  for (let after: TradePlace | undefined; ; ) {
-    const query = { range: {}, direction: 'asc', limit: 3_000, ...(after && { after }) } as const;
-    const read = await readMarketTrades(db, { venues: ['polymarket'], marketId: 'm' }, query);
-    if (!read) throw new TypeError('the market is stored');
-    const page = toTradePage(await history.withPast(read, { ...query, outcomeId: undefined }), query.limit);
-    ids.push(...page.trades.map(({ tradeId }) => tradeId));
-    if (!page.next) return ids;
-    after = page.next;
-  }
-}
-
-/** The candles of the market, as the API reads them: trades and volume by their start. */
-async function readCandles(db: Database, history: ArchiveHistory, seconds: number) {
-  const range = { start: FIRST_MS / 1000, end: FIRST_MS / 1000 + (DAYS + 1) * 86_400 };
-  const query = { seconds, range, withCloseBefore: false };
-  const read = await readMarketCandles(db, { venues: ['polymarket'], marketId: 'm' }, query);
-  if (!read) throw new TypeError('the market is stored');
-  const outcomeId = read.market.outcomes[0]?.outcomeId;
-  const past = await history.candles(read.market, { outcomeId, seconds, range: { ...range, end: read.seam } });
-  const all = [...past, ...read.candles];
-  const candles = new Map(all.map(({ bucket, trades, volume }) => [bucket, { trades, volume: decimal(volume) }]));
-  expect(candles.size).toBe(all.length);
-  return candles;
-}
-
-interface LedgerTrade {
-  tradeId: string;
-  price: string;
-  size: string;
-  /** Epoch seconds. */
-  minute: number;
-}
-
-function foldLedger(ledger: readonly LedgerTrade[], seconds: number) {
-  const folded = new Map<number, { trades: number; volume: Decimal }>();
-  for (const { minute, size } of ledger) {
-    const bucket = Math.floor(minute / seconds) * seconds;
-    const { trades, volume } = folded.get(bucket) ?? { trades: 0, volume: decimal('0') };
-    folded.set(bucket, { trades: trades + 1, volume: addDecimals(volume, decimal(size)) });
-  }
-  return folded;
-}
+const RANGE = { start: FIRST_MS / 1000, end: FIRST_MS / 1000 + (DAYS + 1) * 86_400 };
 
 const due = (db: Database) => readDueDays(db, { pairs: PAIRS, afterHours: 1, limit: 1 });
 
@@ -209,9 +155,9 @@ describe.each(PLACES)('archive-day, queues on %s, files in %s', (kind, place) =>
         for (const table of ['trade', 'price_history'] as const) await partitions.ensure(table, days);
         for (const statement of FILL) await db.query(statement, [token, FIRST_MS, DAYS]);
         await db.query(AGE_TOKENS, [FIRST_MS]);
-        const ledger = await db.query<LedgerTrade>(LEDGER);
+        const ledger = await readLedger(db, ['m:yes']);
         const filled = foldLedger(ledger, 60);
-        const readLedger = () => ledger.map(({ tradeId }) => tradeId).sort();
+        const ledgerIds = () => ledger.map(({ tradeId }) => tradeId).sort();
 
         for (let kill = 1; kill <= KILLS; kill += 1) {
           await aggregator.start();
@@ -230,9 +176,9 @@ describe.each(PLACES)('archive-day, queues on %s, files in %s', (kind, place) =>
             WITHIN,
           );
           ledger.push({ tradeId, price: '0.5', size: '1', minute: Math.floor(tsMs / 60_000) * 60 });
-          expect((await readTape(db, history)).sort()).toEqual(readLedger());
+          expect((await readTape(db, history)).sort()).toEqual(ledgerIds());
           // Late trades reach their candles with the file of their day.
-          const candles = await readCandles(db, history, 60);
+          const candles = await readCandles(db, history, { seconds: 60, range: RANGE });
           const lacking = [...filled].filter(([minute, { trades }]) => (candles.get(minute)?.trades ?? 0) < trades);
           expect(lacking).toEqual([]);
           await aggregator.end('SIGKILL');
@@ -265,19 +211,19 @@ describe.each(PLACES)('archive-day, queues on %s, files in %s', (kind, place) =>
           }
         }
         const archived =
-          await read(`SELECT trade_id, coalesce(price_text, price::VARCHAR) AS price, coalesce(size_text, size::VARCHAR) AS size
+          await readFiles(`SELECT trade_id, coalesce(price_text, price::VARCHAR) AS price, coalesce(size_text, size::VARCHAR) AS size
         FROM read_parquet('${dir}/trades/*/*/*.parquet') ORDER BY trade_id`);
         const digits = (text: unknown) => String(text).replace(/\.?0+$/, '');
         ledger.sort((one, other) => (one.tradeId < other.tradeId ? -1 : 1));
         expect(archived.map((row) => [row['trade_id'], digits(row['price']), digits(row['size'])])).toEqual(
           ledger.map(({ tradeId, price, size }) => [tradeId, digits(price), digits(size)]),
         );
-        expect((await readTape(db, history)).sort()).toEqual(readLedger());
+        expect((await readTape(db, history)).sort()).toEqual(ledgerIds());
         expect(await db.query(CORRECTIONS)).toEqual([{ corrections: 0 }]);
         expect(await db.query(DROPPED_CANDLES, [SEAM_MS / 1000])).toEqual([{ candles: 0 }]);
         for (const seconds of [60, 300]) {
-          const byBucket = (map: ReadonlyMap<number, unknown>) => [...map].sort(([one], [other]) => one - other);
-          expect(byBucket(await readCandles(db, history, seconds))).toEqual(byBucket(foldLedger(ledger, seconds)));
+          const candles = await readCandles(db, history, { seconds, range: RANGE });
+          expect(inOrder(candles)).toEqual(inOrder(foldLedger(ledger, seconds)));
         }
         const volume = ledger.reduce((sum, { size }) => addDecimals(sum, decimal(size)), decimal('0'));
         for (const coarser of await db.query<{ trades: number; volume: string }>(COARSER_CANDLES)) {

@@ -21,6 +21,7 @@ import { archiveDay } from '../../../../workers/jobs/archive-day.ts';
 import { maintainStorage } from '../../../../workers/jobs/maintain-storage.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { jobContext, testConfig, wakeRecorder } from '../../workers/worker-harness.ts';
 import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
@@ -44,6 +45,21 @@ const INSERT_PRICE = sql(
 const INSERT_BOOK = sql(
   'test_seam_book',
   'INSERT INTO book_history (token_id, received_at, as_of, bids, asks) VALUES ($1, $2, $2, $3, $4)',
+);
+const SNAPSHOTS = sql(
+  'test_seam_snapshots',
+  `INSERT INTO snapshot (token_id, ts, price, bid, ask)
+   SELECT t.id, at, (at / 60 % 97 + 1) / 100.0, CASE WHEN at % 420 = 0 THEN 0.3 END, NULL
+   FROM token t, generate_series($1::bigint, $2::bigint, 1140) AS at WHERE t.mint LIKE 'm%' AND at % 7 <> 0`,
+);
+const FORMER_VERSIONS = sql(
+  'test_seam_versions',
+  `INSERT INTO market_version (market_id, known_from, known_until, facts)
+   SELECT m.id, v.at, v.at + interval '2 days', to_jsonb(m) - ARRAY['id', 'venue', 'venue_market_id', 'content_hash', 'updated_at', 'search',
+       'resolution_turn', 'gone_at', 'fee_id']
+     || jsonb_build_object('title', 'Will it rain on ' || v.at || '?', 'payouts', '[]'::jsonb, 'outcomes', (
+          SELECT jsonb_agg(jsonb_build_array(t.mint, o.label) ORDER BY o.ordinal) FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = m.id))
+   FROM market m, (SELECT m.id, m.updated_at - n * interval '2 days' AS at FROM market m, generate_series(1, 2) AS n) v WHERE v.id = m.id`,
 );
 const AGE_TOKENS = sql('test_seam_age', 'UPDATE token SET created_at = $1');
 const AGE_MARKETS = sql('test_seam_age_markets', 'UPDATE market SET updated_at = $1');
@@ -173,8 +189,10 @@ beforeAll(async () => {
   await switchArchiveOn(archived.db, ARCHIVE_KIND_NAMES);
   for (const marketId of MARKETS) await both((db) => aStoredMarket(db, { marketId }));
   await both((db) => db.query(AGE_TOKENS, [new Date(FIRST).toISOString()]));
-  await both((db) => db.query(AGE_MARKETS, [new Date(FIRST).toISOString()]));
   // Retention carries no value of a market that is over.
+  await both((db) => db.query(AGE_MARKETS, [new Date(FIRST + 4 * DAY_MS).toISOString()]));
+  await both((db) => db.query(FORMER_VERSIONS));
+  await both((db) => db.query(SNAPSHOTS, [FIRST / 1000, UNARCHIVED / 1000]));
   await both((db) => db.query(RESOLVE, ['quiet', new Date(FIRST + 3 * DAY_MS).toISOString()]));
   const trades = [
     // Several trades share a moment, some days have none.
@@ -214,9 +232,10 @@ afterAll(async () => {
 });
 
 /** The answers of both to one request; a cursor belongs to the database that made it. */
-async function compare(path: string): Promise<void> {
+async function compare(path: string): Promise<{ status: number; body: { data?: unknown } }> {
   const [one, other] = await Promise.all([clients.archived.market(path), clients.kept.market(path)]);
   expect([one.status, one.body.data], path).toEqual([other.status, other.body.data]);
+  return one;
 }
 
 async function compareTape(query: string): Promise<number> {
@@ -249,7 +268,21 @@ const request = fc.oneof(
       ([market, a, b, direction, limit]) =>
         `${market}/trades?start=${Math.min(a, b)}&end=${Math.max(a, b) + 1}&direction=${direction}&limit=${limit}`,
     ),
-  fc.tuple(fc.constantFrom(...MARKETS), moment).map(([market, at]) => `${market}/prices?as_of=${at}`),
+  fc
+    .tuple(fc.constantFrom(...MARKETS), fc.constantFrom('', '/prices'), moment)
+    .map(([market, route, at]) => `${market}${route}?as_of=${at}`),
+  fc
+    .tuple(
+      fc.constantFrom(...MARKETS),
+      fc.constantFrom('', 'yes', 'no'),
+      interval,
+      moment,
+      fc.integer({ min: 1, max: 400 }),
+    )
+    .map(
+      ([market, outcome, [name, length], start, count]) =>
+        `${market}/snapshots?interval=${name}&start=${start}&end=${start + count * length}${outcome && `&outcome_id=${market}:${outcome}`}`,
+    ),
   fc
     .tuple(fc.constantFrom(...MARKETS), fc.constantFrom('yes', 'no'), moment)
     .map(([market, outcome, at]) => `${market}/orderbook?outcome_id=${market}:${outcome}&as_of=${at}`),
@@ -281,28 +314,62 @@ const request = fc.oneof(
 
 async function compareRandom(numRuns: number): Promise<void> {
   await fc.assert(
-    fc.asyncProperty(request, (query) => compare(`/v1/polymarket/markets/${query}`)),
+    fc.asyncProperty(request, async (query) => {
+      await compare(`/v1/polymarket/markets/${query}`);
+    }),
     { numRuns },
   );
 }
 
+/** Compares random requests again and again while days move: from the begin of the work until its end. */
+async function compareDuring(work: () => Promise<void>, numRuns: number): Promise<void> {
+  let isMoving = true;
+  const moved = work().finally(() => {
+    isMoving = false;
+  });
+  let during = 0;
+  const reading = async () => {
+    while (isMoving || during === 0) {
+      during += 1;
+      await compareRandom(numRuns);
+    }
+  };
+  await Promise.all([moved, reading()]);
+}
+
+/** Reads hold the partition for moments, so a drop can need a later run. */
+async function dropPartition(name: string): Promise<void> {
+  await eventually(
+    async () => {
+      await maintainStorage.run({}, context());
+      return (await listPartitions(archived.db, 'trade')).some((partition) => partition.name === name);
+    },
+    (isThere) => !isThere,
+  );
+}
+
 describe('reads across the seam of the archive', () => {
-  it('equal those of a database that never archived, before and after its partitions are dropped', async () => {
-    await archiveAll();
-    await compareRandom(30);
-    await maintainStorage.run({}, context());
+  it('equal those of a database that never archived, before, while and after its partitions are dropped', async () => {
+    await compareDuring(archiveAll, 10);
+    await compareDuring(() => dropPartition('trade_202601'), 10);
     const partitions = await listPartitions(archived.db, 'trade');
     expect(partitions.map(({ name }) => name)).not.toContain('trade_202601');
     expect(await readSeam(archived.db, 'trades')).toBe(Date.parse('2026-02-01T00:00:00Z'));
     expect(await readSeam(archived.db, 'books')).toBe(Date.parse('2026-02-06T00:00:00Z'));
-    await compareRandom(100);
+    await compareRandom(150);
+    const at = FIRST / 1000 + 86_400;
+    for (const query of ['', '/prices'].map((route) => `m1${route}?as_of=${at}`)) {
+      expect((await compare(`/v1/polymarket/markets/${query}`)).status, query).toBe(200);
+    }
+    const snapshots = await compare(`/v1/polymarket/markets/m1/snapshots?interval=15m&start=${at}&end=${at + 36_000}`);
+    expect(snapshots.body.data).toHaveLength(40);
     for (const direction of ['asc', 'desc']) {
       expect(await compareTape(`m1/trades?direction=${direction}&limit=37`)).toBeGreaterThan(500);
       expect(await compareTape(`m2/trades?direction=${direction}&limit=100&outcome_id=m2:yes`)).toBeGreaterThan(100);
     }
   });
 
-  it('equal them before and after Postgres drops the finer candles that files have', async () => {
+  it('equal them before, while and after Postgres drops the finer candles that files have', async () => {
     // API processes of the former release may still run.
     await archived.db.query(SET_MOVES_AT, ['1 hour']);
     await maintainStorage.run({}, context(LATER));
@@ -312,11 +379,10 @@ describe('reads across the seam of the archive', () => {
     expect(await readSeam(archived.db, 'candles')).toBe(Date.parse('2026-02-01T00:00:00Z'));
     const [before] = await archived.db.query<{ count: number }>(FINER_CANDLES);
     expect(before?.count).toBeGreaterThan(300);
-    await compareRandom(30);
-    await archiveAll();
+    await compareDuring(archiveAll, 25);
     expect(await archived.db.query(FINER_CANDLES)).toEqual([{ count: 0 }]);
     expect(await archived.db.query(CANDLE_FILES)).toEqual([{ rows: before?.count, revision: 1 }]);
-    await compareRandom(100);
+    await compareRandom(200);
   });
 
   it('have late trades of a dropped day at once, and after its file has them; a repeated trade has no effect', async () => {
@@ -343,10 +409,14 @@ describe('reads across the seam of the archive', () => {
     expect(await archived.db.query(CORRECTIONS)).not.toEqual([{ count: 0 }]);
     for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
     await archived.db.query(AGE_FILES);
-    await archiveAll(['trades']);
+    // Candles have the late trades with the file of their day.
+    const readTapes = async () => {
+      for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
+    };
+    await Promise.all([archiveAll(['trades']), readTapes()]);
     expect(await archived.db.query(CORRECTIONS)).toEqual([{ count: 0 }]);
     for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
-    await compareRandom(50);
+    await compareRandom(100);
     for (const interval of ['1m', '5m', '1h', '1d']) {
       const span = interval === '1m' ? DAY_MS : 4 * DAY_MS;
       const range = `start=${seconds(late - 3_600_000)}&end=${seconds(late - 3_600_000 + span)}`;
@@ -358,7 +428,7 @@ describe('reads across the seam of the archive', () => {
     await archiveAll();
     expect(await archived.db.query(FINER_CANDLES)).toEqual([{ count: 0 }]);
     expect(await archived.db.query(CANDLE_FILES)).toEqual([{ rows: expect.any(Number), revision: 2 }]);
-    await compareRandom(50);
+    await compareRandom(100);
   });
 
   it('have a trade before the first archived day, whose file has no columns but those of the schema', async () => {
