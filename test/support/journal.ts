@@ -21,7 +21,7 @@ const APPEND = sql(
 export type NewChange = Pick<Change, 'kind' | 'venue' | 'marketId' | 'outcomeId' | 'body'>;
 
 /** Appends changes as the publisher does; returns the new `seq`. No change: only `checkedAt` advances. */
-export async function appendChanges(db: Database, changes: readonly NewChange[]): Promise<number> {
+export async function appendChanges(db: Queryable, changes: readonly NewChange[]): Promise<number> {
   // With the next partition, because the ten minutes may end before the insert.
   await keepPartitions(db);
   const rows = changes.map(({ kind, venue, marketId, outcomeId, body }, index) => {

@@ -47,6 +47,7 @@ export function walletTests(desk: ConsoleDesk): void {
     await page.getByText(/transactions to https:\/\/chat\.example\.test/).waitFor();
     await page.getByRole('link', { name: 'Transactions' }).click();
     const events = page.getByRole('table', { name: 'Events of the wallet' });
+    await events.waitFor();
     expect(await events.getByRole('rowheader').count()).toBe(2);
     await events.getByRole('link', { name: 'pending' }).first().click();
     await page.getByText('transaction', { exact: false }).first().waitFor();

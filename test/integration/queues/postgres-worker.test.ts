@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import type { QueueBackend } from '../../../src/queues/port.ts';
 import { createPostgresQueues } from '../../../src/queues/postgres-backend.ts';
+import { WORKER_SETTINGS } from '../../../src/queues/settings.ts';
 import { isDatabaseUnavailable, sql } from '../../../src/store/db/tx.ts';
 import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
@@ -190,6 +191,10 @@ describe('worker processes a job at once whose hand-out was lost with the connec
 describe('the check for stalled jobs', () => {
   type Checking = Worker & { readonly backend: { moveStalledJobsToWait(): Promise<string[]> } };
   const MARKED = sql('test_marked_jobs', `SELECT stalled_marked AS is_marked FROM bullmq.job WHERE state = 'active'`);
+  const LEFT = sql(
+    'test_left_of_lock',
+    `SELECT (locked_until_ms - $1)::float8 AS left_ms FROM bullmq.job WHERE state = 'active'`,
+  );
   const CHECKED = sql('test_stalled_checks', `SELECT FROM bullmq.meta WHERE field = 'stalled-check'`);
   const PASS = sql(
     'test_pass_of_locks',
@@ -223,6 +228,25 @@ describe('the check for stalled jobs', () => {
       expect(await test.db.query(MARKED)).toEqual([{ isMarked: true }]);
       await test.db.query(PASS, [5_100]);
       expect(await check()).toEqual([id]);
+    } finally {
+      await worker.close();
+      await queue.close();
+    }
+  });
+
+  it('marks a job whose lock ends before the next check that uses the same look', async () => {
+    await wipeQueues('postgres', test.db, 'test');
+    await backend.migrate();
+    const worker = backend.worker('alerts', async () => undefined, 1);
+    const queue = backend.queue('alerts');
+    try {
+      await queue.add('evaluate-alerts', { lane: 1 });
+      await worker.getNextJob('a suspended worker');
+      const [job] = await test.db.query<{ leftMs: number }>(LEFT, [Date.now()]);
+      // The lock ends a moment after one interval from now: only a look ahead by more than an interval finds it.
+      await test.db.query(PASS, [Math.ceil((job?.leftMs ?? 0) - WORKER_SETTINGS.stalledInterval - 500)]);
+      await (worker as unknown as Checking).backend.moveStalledJobsToWait();
+      expect(await test.db.query(MARKED)).toEqual([{ isMarked: true }]);
     } finally {
       await worker.close();
       await queue.close();

@@ -128,7 +128,16 @@ describe('the calls of a ledger', () => {
     const { given, all } = await usedUp([{ maxWaitMs: 340 }, { maxWaitMs: 10_000 }]);
     await vi.advanceTimersByTimeAsync(700);
     await all();
-    expect(given).toEqual([340, 660]);
+    expect(given).toEqual([330, 660]);
+  });
+
+  it('wait for one turn when another process could take the turn that its caller needs', async () => {
+    const { memory, given, all } = await usedUp([{ maxWaitMs: 600 }, { maxWaitMs: 10_000 }]);
+    await vi.advanceTimersByTimeAsync(400);
+    await memory.take(1, []);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await all();
+    expect(given).toEqual([330, 660]);
   });
 
   it('wait for one turn at the end of a pause', async () => {

@@ -1,15 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createLogger } from '../../../../src/observe/logger.ts';
+import { createLogger, type Logger } from '../../../../src/observe/logger.ts';
 import { type Queryable, sql } from '../../../../src/store/db/tx.ts';
 import { followJournal, type JournalBatch, type JournalTail } from '../../../../src/store/journal/tail.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { appendChanges, type NewChange } from '../../../support/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { startTcpProxy } from '../../../support/processes/tcp-proxy.ts';
+import { capturedLog } from '../../workers/worker-harness.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 const LISTENERS = sql(
   'test_tails',
   `SELECT pid FROM pg_stat_activity WHERE application_name = 'oddswire-journal-tail' AND datname = current_database()`,
+);
+const DROP_CHANGES = sql('test_drop_changes', 'DELETE FROM journal WHERE seq <= 2');
+const OTHER_EPOCH = sql(
+  'test_other_epoch',
+  `INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published)
+   SELECT turn + 1, gen_random_uuid(), origin, 10, 10, at, checked_at, closed_until, published FROM journal_head ORDER BY turn DESC LIMIT 1`,
 );
 const TERMINATE = sql('test_terminate_tail', 'SELECT pg_terminate_backend($1)');
 
@@ -33,7 +41,7 @@ function change(n: number): NewChange {
 const NO_SESSION = 'postgres://nobody@127.0.0.1:1/nothing';
 
 async function follow(
-  options: { databaseUrl?: string; pool?: Queryable; pollMs?: number; batch?: number } = {},
+  options: { databaseUrl?: string; pool?: Queryable; pollMs?: number; batch?: number; log?: Logger } = {},
 ): Promise<JournalTail> {
   const made = followJournal({ databaseUrl: test.url, pool: test.db, log, ...options });
   tail = made;
@@ -46,6 +54,13 @@ async function follow(
   return made;
 }
 
+/** Resolves when the session of the tail listens. */
+const listening = () =>
+  eventually(
+    () => test.db.query(LISTENERS),
+    (found) => found.length === 1,
+    { everyMs: 5 },
+  );
 const seen = () => batches.flatMap(({ changes }) => changes.map(({ seq }) => seq));
 const until = (seq: number) =>
   eventually(
@@ -128,6 +143,55 @@ describe('followJournal', () => {
     expect(seen()).toEqual([1, 2]);
   });
 
+  it('reads by its pool, without a failed read, while its session is silent', async () => {
+    const proxy = await startTcpProxy(test.url);
+    const { log: captured, lines } = capturedLog();
+    await follow({ databaseUrl: proxy.url, pollMs: 20, log: captured });
+    await listening();
+    await appendChanges(test.db, [change(1)]);
+    await until(1);
+    proxy.hold();
+    await appendChanges(test.db, [change(2)]);
+    await until(2);
+    expect(seen()).toEqual([1, 2]);
+    expect(lines.join('')).not.toContain('journal not read');
+    proxy.resume();
+    await tail?.close();
+    await proxy.close();
+  });
+
+  it('names the changes that were dropped before its session could read them', async () => {
+    await follow();
+    await listening();
+    await test.db.transaction(async (tx) => {
+      await appendChanges(tx, [1, 2, 3, 4].map(change));
+      await tx.query(DROP_CHANGES);
+    });
+    await until(4);
+    expect(batches.find(({ missed }) => missed)).toMatchObject({ missed: { from: 1, to: 2 } });
+    expect(seen()).toEqual([3, 4]);
+  });
+
+  it('continues at the head of another epoch, whose numbers it does not compare', async () => {
+    await follow();
+    await listening();
+    await appendChanges(test.db, [1, 2, 3].map(change));
+    await until(3);
+    await test.db.query(OTHER_EPOCH);
+    await eventually(
+      async () => tail?.position,
+      (position) => position === 10,
+      { everyMs: 5 },
+    );
+    await appendChanges(test.db, [change(4)]);
+    await eventually(
+      async () => seen(),
+      (seqs) => seqs.length === 4,
+      { everyMs: 5 },
+    );
+    expect(seen()).toEqual([1, 2, 3, 11]);
+  });
+
   it('does not take a head of a later clock for a confirmation', async () => {
     const made = await follow({ pollMs: 20 });
     await test.db.query(
@@ -152,7 +216,7 @@ describe('followJournal', () => {
     await follow({ databaseUrl: NO_SESSION, pool, pollMs: 20 });
     isCut = true;
     await appendChanges(test.db, [1, 2, 3, 4].map(change));
-    await test.db.query(sql('test_drop_changes', 'DELETE FROM journal WHERE seq <= 2'));
+    await test.db.query(DROP_CHANGES);
     isCut = false;
     await until(4);
     expect(batches.find(({ missed }) => missed)).toMatchObject({ missed: { from: 1, to: 2 } });
