@@ -28,7 +28,7 @@ import {
 } from '../src/store/series/export.ts';
 import { ArchivedRows, requireDuckdb } from './export/archived-rows.ts';
 import { makeParquet } from './export/parquet-file.ts';
-import { type ExportProgress, named, PartFile } from './export/part-file.ts';
+import { type ExportProgress, PartFile, withFileName } from './export/part-file.ts';
 import { WorkFolder } from './export/work-folder.ts';
 import { awaitInterruption, EXIT_INTERRUPTED } from './interruption.ts';
 import { archiveDirOf, type CommandContext, operatorCommand } from './operator-command.ts';
@@ -185,7 +185,7 @@ async function toFile(options: ExportOptions, file: string, context: ExportConte
         work,
       });
       const { path, rows } = await makeParquet(db, selection, { archived, work }).catch((error: unknown) => {
-        throw named(file, error);
+        throw withFileName(file, error);
       });
       await part.replaceBy(path);
       process.stderr.write(`${countText(rows)} ${selection.kind}\n`);

@@ -1,3 +1,4 @@
+import { access } from 'node:fs/promises';
 import { candlesSql, toArchivedRow } from '../../src/archive/candles.ts';
 import { tradesSql, valuesAtSql } from '../../src/archive/history.ts';
 import type { ArchiveReader } from '../../src/archive/reader.ts';
@@ -13,7 +14,6 @@ import type { Queryable } from '../../src/store/db/tx.ts';
 import type { StoredBook, StoredLevel } from '../../src/store/series/book-reads.ts';
 import type { MarketPrices } from '../../src/store/series/price-reads.ts';
 import type { TradePlace, TradeRow } from '../../src/store/series/reads.ts';
-import { ApiError } from '../errors.ts';
 import { type ArchiveFolder, archiveUnavailable } from './archive-folder.ts';
 
 /** Days of a read whose first day has too few rows; each later read takes more. */
@@ -90,9 +90,7 @@ export class ArchiveHistory {
     const rows: TradeRow[] = [];
     for (let [from, days] = [0, FIRST_DAYS]; from < dates.length && rows.length < wanted; ) {
       const chosen = new Set(dates.slice(from, from + days));
-      const files = await this.#reads.pathsOf(past.files.filter(({ date }) => chosen.has(date)));
-      const statement = tradesSql({
-        files,
+      const query = {
         corrections: past.corrections.filter((correction) => chosen.has(dateOf(correction))),
         marketId: market.marketId,
         outcomes,
@@ -101,8 +99,9 @@ export class ArchiveHistory {
         direction,
         limit: wanted - rows.length,
         after,
-      });
-      for (const row of named(await this.#reads.rows(statement))) {
+      };
+      const files = past.files.filter(({ date }) => chosen.has(date));
+      for (const row of named(await this.#reads.rows(files, (paths) => tradesSql({ ...query, files: paths })))) {
         rows.push({ ...(row as unknown as TradeRow & { tokenId: string }), tokenId: BigInt(String(row['tokenId'])) });
       }
       from += days;
@@ -186,8 +185,8 @@ export class ArchiveHistory {
       const files = await readFilesBefore(this.#db, { kind, venue, date, outcomeIds: missing }, days);
       const last = files.at(-1);
       if (last === undefined) return found;
-      const query = { files: await this.#reads.pathsOf(files), marketIds, outcomeIds: missing, atMicros };
-      for (const row of named(await this.#reads.rows(valuesAtSql(kind, query))))
+      const query = { marketIds, outcomeIds: missing, atMicros };
+      for (const row of named(await this.#reads.rows(files, (paths) => valuesAtSql(kind, { ...query, files: paths }))))
         found.set(String(row['outcomeId']), row);
       if (files.length < days) return found;
       date = new Date(Date.parse(last.date) - 86_400_000).toISOString().slice(0, 10);
@@ -235,8 +234,8 @@ async function readArchivedCandles(
   const add = (candle: ArchivedCandle) => candles.set(`${candle.bucket} ${candle.outcomeId}`, candle);
   if (files.length > 0) {
     const outcomeIds = outcomes.map((outcome) => outcome.outcomeId);
-    const paths = await reads.pathsOf(files);
-    const rows = await reads.rows(candlesSql({ files: paths, marketId: market.marketId, outcomeIds, ...times }));
+    const query = { marketId: market.marketId, outcomeIds, ...times };
+    const rows = await reads.rows(files, (paths) => candlesSql({ ...query, files: paths }));
     for (const row of rows) add(toArchivedRow(row));
   }
   for (const candle of present) add(candle);
@@ -245,6 +244,13 @@ async function readArchivedCandles(
 
 /** For the files of a read, before it begins. */
 const MAX_WAIT_MS = 10_000;
+/** A file moves once; other files of a read can move while it is repeated. */
+const MAX_MOVES = 3;
+
+async function isAnyGone(paths: readonly string[]): Promise<boolean> {
+  const found = await Promise.allSettled(paths.map((path) => access(path)));
+  return found.some(({ status }) => status === 'rejected');
+}
 
 /** Statements over files of the archive; without a folder they are refused. */
 class ArchiveReads {
@@ -262,7 +268,7 @@ class ArchiveReads {
    * The first read of a file compares all its bytes: a request does not wait longer for that than for a read, and the comparison goes on.
    * @throws ApiError `archive_unavailable`
    */
-  async pathsOf(files: readonly PastFile[]): Promise<string[]> {
+  async #pathsOf(files: readonly PastFile[]): Promise<string[]> {
     const folder = this.#folder;
     if (folder === undefined) {
       if (files.length === 0) return [];
@@ -282,13 +288,22 @@ class ArchiveReads {
     }
   }
 
-  /** @throws ApiError `archive_unavailable` */
-  async rows(statement: string): Promise<readonly Record<string, unknown>[]> {
+  /**
+   * The rows of a statement over the paths of files. A later revision can move a file while the read waits for its turn: then the read is
+   * repeated with the new path.
+   * @throws ApiError `archive_unavailable`
+   */
+  async rows(
+    files: readonly PastFile[],
+    statementOf: (paths: string[]) => string,
+    movesLeft = MAX_MOVES,
+  ): Promise<readonly Record<string, unknown>[]> {
+    const paths = await this.#pathsOf(files);
     if (this.#reader === undefined) throw archiveUnavailable('off');
     try {
-      return await this.#reader.run(statement);
+      return await this.#reader.run(statementOf(paths));
     } catch (error) {
-      if (error instanceof ApiError) throw error;
+      if (movesLeft > 0 && (await isAnyGone(paths))) return this.rows(files, statementOf, movesLeft - 1);
       const fault = (error as { code?: unknown }).code === 'archive_busy' ? 'busy' : 'read_failed';
       const fields = { cause: fault, err: error };
       logLimited(this.#log, { level: 'error', fields, message: 'read of the archive failed', kind: fault });

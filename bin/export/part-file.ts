@@ -57,7 +57,7 @@ export class PartFile {
       const fresh = { version: VERSION, options, range, place: null, rows: 0, outcomes: 0, bytes: 0, ...writer() };
       return await new PartFile(target, handle, fresh).#start();
     } catch (error) {
-      throw named(target, error);
+      throw withFileName(target, error);
     }
   }
 
@@ -88,7 +88,7 @@ export class PartFile {
       await this.#save();
       this.#savedAtMs = performance.now();
     } catch (error) {
-      throw named(this.#target, error);
+      throw withFileName(this.#target, error);
     }
   }
 
@@ -100,7 +100,7 @@ export class PartFile {
       await rename(partOf(this.#target), this.#target);
       await rm(stateOf(this.#target), { force: true });
     } catch (error) {
-      throw named(this.#target, error);
+      throw withFileName(this.#target, error);
     }
   }
 
@@ -113,7 +113,7 @@ export class PartFile {
       await rename(path, this.#target);
       for (const other of [partOf(this.#target), stateOf(this.#target)]) await rm(other, { force: true });
     } catch (error) {
-      throw named(this.#target, error);
+      throw withFileName(this.#target, error);
     }
   }
 
@@ -192,7 +192,7 @@ async function openKept(target: string, bytes: number): Promise<FileHandle | und
 }
 
 /** A failed write as one line with the name of the file; other errors stay what they are. */
-export function named(target: string, thrown: unknown): Error {
+export function withFileName(target: string, thrown: unknown): Error {
   const error = asError(thrown) as NodeJS.ErrnoException;
   const isOfDisk = /^(open|mkdir|write|fsync|fdatasync|ftruncate|close|rename|stat)/.test(error.syscall ?? '');
   if (error instanceof OddswireError || !isOfDisk) return error;

@@ -15,7 +15,7 @@ function stepsOfStore(lives: Steps): Step[] {
   const kinds = 'trades';
   const revised = 'NEW.revision = 2';
   const late = lateIn(lives);
-  const folder = (day = first) => join(String(s3?.folder), 'steps', folderOf(day));
+  const folder = (day = first) => join(String(s3?.folder), 'campaign', folderOf(day));
   const objects = async (day = first) => (await readdir(folder(day))).filter((name) => name.endsWith('.parquet'));
   let [uploaded, uploadedMs] = ['', 0];
   return [
@@ -50,7 +50,7 @@ function stepsOfStore(lives: Steps): Step[] {
         expect(await objects(second)).toEqual(await parquets(second));
         expect(await objects(second)).not.toEqual([uploaded]);
         // Nothing removes an object without a row.
-        expect(await readdir(join(String(s3?.folder), 'steps', '.former'))).toContain(uploaded);
+        expect(await readdir(join(String(s3?.folder), 'campaign', '.former'))).toContain(uploaded);
       },
     },
     {

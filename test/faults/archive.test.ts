@@ -1,18 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, inject, it } from 'vitest';
-import { ArchiveFolder } from '../../api/reads/archive-folder.ts';
-import { ArchiveHistory } from '../../api/reads/archive-history.ts';
+import { describe, expect, it } from 'vitest';
 import { checkArchive } from '../../src/archive/check/check-archive.ts';
-import { ArchiveReader } from '../../src/archive/reader.ts';
-import { FetchedFiles } from '../../src/archive/store/fetched-files.ts';
-import { ObjectStore } from '../../src/archive/store/s3.ts';
 import { folderOf } from '../../src/domain/archive/file.ts';
 import { addDecimals, decimal } from '../../src/domain/values/decimal.ts';
-import { createLogger } from '../../src/observe/logger.ts';
 import { readDueDays, readPresentFile, readUndescribedDays } from '../../src/store/archive/catalog.ts';
 import { readSeam } from '../../src/store/db/archive-seam.ts';
 import { listPartitions, Partitions } from '../../src/store/db/partitions.ts';
@@ -20,10 +13,9 @@ import { type Database, sql } from '../../src/store/db/tx.ts';
 import { insertMarksSql, minuteOf } from '../../src/store/marks/detail.ts';
 import { aStoredMarket } from '../factories/stored-market.ts';
 import { eventually } from '../support/eventually.ts';
-import { createTestDatabase } from '../support/postgres/database.ts';
-import { OddswireProcess, startSurroundings } from '../support/processes/system.ts';
-import { BACKENDS, isAvailable, wipeQueues } from '../support/redis/queue-backends.ts';
-import { hasS3, startS3 } from '../support/s3/server.ts';
+import { OddswireProcess } from '../support/processes/system.ts';
+import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
+import { hasS3 } from '../support/s3/server.ts';
 import {
   foldLedger,
   inOrder,
@@ -33,6 +25,7 @@ import {
   readTape,
   storeLateTrade,
 } from './campaign/archive-reads.ts';
+import { startArchiveSystem } from './campaign/archive-system.ts';
 import { SEED, streamOf } from './campaign/seed.ts';
 
 const KILLS = Math.ceil(Number(process.env['FAULTS_KILLS'] ?? 100) / BACKENDS.length);
@@ -113,40 +106,16 @@ describe.each(PLACES)('archive-day, queues on %s, files in %s', (kind, place) =>
     `loses no row and writes none twice when it is killed again and again (seed ${SEED})`,
     async () => {
       const random = streamOf('archive', isStored ? 'store' : kind);
-      const database = await createTestDatabase();
-      const { db } = database;
-      const dir = await mkdtemp(join(tmpdir(), 'archive-'));
-      const readDir = isStored ? await mkdtemp(join(tmpdir(), 'archive-read-')) : dir;
-      const s3 = isStored ? await startS3() : undefined;
-      const redisUrl = kind === 'redis' ? inject('redisUrl') : null;
-      const queuePrefix = `t${randomBytes(6).toString('hex')}`;
-      const around = await startSurroundings({
-        databaseUrl: database.url,
-        queuePrefix,
-        ...(redisUrl !== null && { redisUrl }),
+      const system = await startArchiveSystem(kind, {
+        isStored,
         environment: {
-          ARCHIVE_DIR: dir,
           ARCHIVE_KINDS: 'trades,candles,prices',
           ARCHIVE_AFTER_HOURS: '1',
           ARCHIVE_KEEP_DAYS: String(KEEP_DAYS),
-          MAINTAIN_STORAGE_MS: '1000',
-          ...(s3 && {
-            ARCHIVE_URL: `s3://${s3.bucket}/campaign`,
-            ARCHIVE_S3_ENDPOINT: s3.url,
-            ARCHIVE_S3_ACCESS_KEY_ID: s3.key.accessKeyId,
-            ARCHIVE_S3_SECRET_ACCESS_KEY: s3.key.secretAccessKey,
-          }),
         },
       });
-      const log = createLogger({ process: 'test', level: 'silent' });
-      const reader = new ArchiveReader(readDir);
-      const { signal } = new AbortController();
-      const store =
-        s3 &&
-        new ObjectStore({ bucket: s3.bucket, prefix: 'campaign/', endpoint: s3.url, region: 'us-east-1', ...s3.key });
-      const fetched = store && new FetchedFiles({ dir: readDir, store, maxBytes: 1e9, signal });
-      const history = new ArchiveHistory({ db, folder: new ArchiveFolder(readDir, log, fetched), reader, log });
-      const aggregator = new OddswireProcess('aggregator', around.environment);
+      const { db, dir, store, history, log, signal } = system;
+      const aggregator = new OddswireProcess('aggregator', system.environment);
       try {
         const market = await aStoredMarket(db, { marketId: 'm' });
         const token = market.outcomes[0]?.tokenId ?? 0n;
@@ -244,12 +213,7 @@ describe.each(PLACES)('archive-day, queues on %s, files in %s', (kind, place) =>
         }
       } finally {
         await aggregator.end('SIGKILL');
-        await reader.close();
-        await around.close();
-        if (redisUrl !== null) await wipeQueues(kind, db, queuePrefix);
-        await database.drop();
-        await s3?.close();
-        for (const folder of [dir, readDir]) await rm(folder, { recursive: true, force: true });
+        await system.close();
       }
     },
   );

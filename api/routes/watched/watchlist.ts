@@ -64,20 +64,20 @@ export function watchlistRoutes(deps: ReadDeps): Route[] {
       },
       async ({ caller: { accountId }, params: { venue, market_id: marketId }, db }) => {
         const { venues } = scopeOf(venue);
+        const read: { found?: WatchedMarket | null } = {};
         await db.transaction(async (tx) => {
           const outcome = await watchMarket(tx, accountId, venues, marketId);
-          if (outcome === 'unknown') throw marketNotFound();
           if (outcome === 'full') {
             throw new ApiError(
               'quota_exceeded',
               `the watchlist of this account may have at most ${MAX_WATCHED} markets`,
             );
           }
+          read.found = await findWatched(tx, accountId, venues, marketId);
           return outcome === 'added';
         });
-        const found = await findWatched(deps.db, accountId, venues, marketId);
-        if (!found) throw notWatched();
-        return { data: presentWatched(found) };
+        if (!read.found) throw marketNotFound();
+        return { data: presentWatched(read.found) };
       },
     ),
     accountRoute(
@@ -100,15 +100,11 @@ export function watchlistRoutes(deps: ReadDeps): Route[] {
       async ({ caller: { accountId }, params: { venue, market_id: marketId }, db }) => {
         const { venues } = scopeOf(venue);
         const isRemoved = await db.transaction((tx) => unwatchMarket(tx, accountId, venues, marketId));
-        if (!isRemoved) throw notWatched();
+        if (!isRemoved) throw new ApiError('not_found', 'the market is not on the watchlist');
         return { data: { venue, market_id: marketId, deleted: true } };
       },
     ),
   ];
-}
-
-function notWatched(): ApiError {
-  return new ApiError('not_found', 'the market is not on the watchlist');
 }
 
 function presentWatched({ addedAt, ...market }: WatchedMarket): WatchedMarketBody {

@@ -8,7 +8,7 @@ export const MAX_WATCHED = 500;
 export type WatchedMarket = StoredMarket & { addedAt: Date };
 
 const FIND_PK = sql('watchlist_market', `SELECT m.id FROM market m WHERE ${ONE_MARKET}`);
-/** Additions of one account wait for each other, so that the limit is exact. */
+/** Changes of one account wait for each other, so that the limit is exact and an addition finds what it added. */
 const LOCK_ACCOUNT = sql('watchlist_lock', `SELECT FROM account WHERE id = $1 FOR NO KEY UPDATE`);
 const COUNT = sql(
   'watchlist_count',
@@ -48,6 +48,7 @@ export async function unwatchMarket(
   venues: readonly string[],
   marketId: string,
 ): Promise<boolean> {
+  await tx.query(LOCK_ACCOUNT, [accountId]);
   return (await tx.query(REMOVE, [venues, marketId, accountId])).length > 0;
 }
 

@@ -107,14 +107,12 @@ export function followJournal(options: JournalTailOptions): JournalTail {
   /** The head, and the changes behind the position that it includes: by one statement of the session, or without it by two of the pool. */
   async function read(): Promise<{ head: JournalHead; changes: readonly Change[] }> {
     const behind = { after: position, limit: batch, ...(lastAt !== undefined && { notBefore: lastAt }) };
-    const found = session && head && (await answered(readJournal(session, behind)));
-    if (found) return found;
-    // The pool says why a read fails. The next heartbeat of the session proves it or ends it.
-    session = undefined;
-    return readByPool(behind);
-  }
-
-  async function readByPool(behind: Parameters<typeof readJournal>[1]) {
+    if (session && head) {
+      const read = await answered(readJournal(session, behind));
+      if (read) return read;
+      // The pool says why a read fails. The next heartbeat of the session proves it or ends it.
+      session = undefined;
+    }
     const found = await readJournalHead(pool);
     const isBehind = head?.epoch === found.epoch && position < found.seq;
     return { head: found, changes: isBehind ? await readChanges(pool, { ...behind, upTo: found.seq }) : [] };

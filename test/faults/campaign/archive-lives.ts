@@ -1,23 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, inject } from 'vitest';
-import { ArchiveFolder } from '../../../api/reads/archive-folder.ts';
-import { ArchiveHistory } from '../../../api/reads/archive-history.ts';
+import { expect } from 'vitest';
 import { checkArchive } from '../../../src/archive/check/check-archive.ts';
-import { ArchiveReader } from '../../../src/archive/reader.ts';
-import { FetchedFiles } from '../../../src/archive/store/fetched-files.ts';
-import { ObjectStore } from '../../../src/archive/store/s3.ts';
 import { type ArchiveDay, folderOf } from '../../../src/domain/archive/file.ts';
-import { createLogger } from '../../../src/observe/logger.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { eventually } from '../../support/eventually.ts';
-import { createTestDatabase } from '../../support/postgres/database.ts';
-import { OddswireProcess, startSurroundings } from '../../support/processes/system.ts';
-import { type BackendKind, wipeQueues } from '../../support/redis/queue-backends.ts';
-import { startS3 } from '../../support/s3/server.ts';
+import { OddswireProcess } from '../../support/processes/system.ts';
+import type { BackendKind } from '../../support/redis/queue-backends.ts';
 import { DAY_MS, DAYS, dayOf, FIRST_MS, KEEP_DAYS, OUTCOMES, RANGE, storeDays } from './archive-days.ts';
 import { type Hold, Holder } from './archive-holds.ts';
 import {
@@ -30,6 +20,7 @@ import {
   storeLateTrade,
 } from './archive-reads.ts';
 import { expectWhole } from './archive-rows.ts';
+import { startArchiveSystem } from './archive-system.ts';
 
 const AGE_FILES = sql('test_age_files', `UPDATE archive_file SET made_at = made_at - interval '2 hours'`);
 const STATE = sql(
@@ -77,38 +68,12 @@ export interface Step {
 
 /** A database with some days, and lives of its aggregator; with an object store the tape is read on another machine. */
 export async function startSteps(kind: BackendKind, isStored: boolean) {
-  const database = await createTestDatabase();
-  const { db } = database;
-  const holder = await Holder.open(database.url);
-  const dir = await mkdtemp(join(tmpdir(), 'archive-steps-'));
-  const readDir = isStored ? await mkdtemp(join(tmpdir(), 'archive-steps-read-')) : dir;
-  const s3 = isStored ? await startS3() : undefined;
-  const redisUrl = kind === 'redis' ? inject('redisUrl') : null;
-  const queuePrefix = `t${randomBytes(6).toString('hex')}`;
-  const around = await startSurroundings({
-    databaseUrl: database.url,
-    queuePrefix,
-    ...(redisUrl !== null && { redisUrl }),
-    environment: {
-      ARCHIVE_DIR: dir,
-      ARCHIVE_AFTER_HOURS: '720',
-      MAINTAIN_STORAGE_MS: '1000',
-      RETENTION_BOOK_HISTORY_DAYS: '400',
-      ...(s3 && {
-        ARCHIVE_URL: `s3://${s3.bucket}/steps`,
-        ARCHIVE_S3_ENDPOINT: s3.url,
-        ARCHIVE_S3_ACCESS_KEY_ID: s3.key.accessKeyId,
-        ARCHIVE_S3_SECRET_ACCESS_KEY: s3.key.secretAccessKey,
-      }),
-    },
+  const system = await startArchiveSystem(kind, {
+    isStored,
+    environment: { ARCHIVE_AFTER_HOURS: '720', RETENTION_BOOK_HISTORY_DAYS: '400' },
   });
-  const log = createLogger({ process: 'test', level: 'silent' });
-  const { signal } = new AbortController();
-  const store =
-    s3 && new ObjectStore({ bucket: s3.bucket, prefix: 'steps/', endpoint: s3.url, region: 'us-east-1', ...s3.key });
-  const fetched = store && new FetchedFiles({ dir: readDir, store, maxBytes: 1e9, signal });
-  const reader = new ArchiveReader(readDir);
-  const history = new ArchiveHistory({ db, folder: new ArchiveFolder(readDir, log, fetched), reader, log });
+  const { db, dir, s3, store, history, log, signal } = system;
+  const holder = await Holder.open(system.url);
   let life: OddswireProcess | undefined;
 
   const tokens = await storeDays(db);
@@ -145,7 +110,7 @@ export async function startSteps(kind: BackendKind, isStored: boolean) {
   }
 
   function aLife({ kinds, drops = false }: Pick<Step, 'kinds' | 'drops'>): OddswireProcess {
-    const environment = { ...around.environment, ARCHIVE_KINDS: kinds };
+    const environment = { ...system.environment, ARCHIVE_KINDS: kinds };
     return new OddswireProcess('aggregator', {
       ...environment,
       ...(drops && { ARCHIVE_KEEP_DAYS: String(KEEP_DAYS) }),
@@ -249,13 +214,8 @@ export async function startSteps(kind: BackendKind, isStored: boolean) {
     },
     async close() {
       await life?.end('SIGKILL');
-      await reader.close();
-      await around.close();
       await holder.close();
-      if (redisUrl !== null) await wipeQueues(kind, db, queuePrefix);
-      await database.drop();
-      await s3?.close();
-      for (const folder of [dir, readDir]) await rm(folder, { recursive: true, force: true });
+      await system.close();
     },
   };
 }

@@ -85,6 +85,16 @@ describe('the watchlist', () => {
     expect(idsOf(await list('', owner))).toEqual([market.marketId]);
   });
 
+  it('answers an addition with the market while another request removes it', async () => {
+    const owner = await api.client();
+    const market = await aStoredMarket(api.db);
+    for (let round = 0; round < 50; round++) {
+      const [added, removed] = await Promise.all([add(market, owner), remove(market, owner)]);
+      expect(added.status, JSON.stringify(added.body)).toBe(200);
+      expect([200, 404]).toContain(removed.status);
+    }
+  });
+
   it('is 404 for an unknown market and an unknown venue', async () => {
     const unknown = await add({ marketId: 'nowhere' });
     expect([unknown.status, unknown.body.error.code]).toEqual([404, 'market_not_found']);
