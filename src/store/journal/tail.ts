@@ -74,7 +74,7 @@ async function answered<T>(reading: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** What an earlier read has proven stays true, while marks wait. Only the clock of the same time compares. */
+/** What an earlier read has proven stays true while marks wait, unless the clock of the database was set back since. */
 function withEarlierProof(next: JournalHead, last: JournalHead | undefined): JournalHead {
   const isProven = last?.epoch === next.epoch && last.checkedAt > next.checkedAt && last.checkedAt <= next.readAt;
   return isProven ? { ...next, checkedAt: last.checkedAt } : next;
