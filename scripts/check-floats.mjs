@@ -52,6 +52,7 @@ const ALLOWED = {
   'src/store/journal/stamp.ts': [1, 'a sequence number'],
   'src/store/marks/lane-signals.ts': [1, 'a lane'],
   'src/store/prices/checks.ts': [2, 'places and blocks of keys'],
+  'src/store/prices/confirmations.ts': [1, 'blocks of keys'],
   'src/store/series/candles.ts': [1, 'seconds'],
   'src/store/series/export.ts': [1, 'a time'],
   'src/store/series/reads.ts': [1, 'a time'],

@@ -1,6 +1,7 @@
+import type { Decimal } from '../../src/domain/values/decimal.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Database } from '../../src/store/db/tx.ts';
-import { type ConfirmedPrice, confirmPrices } from '../../src/store/prices/checks.ts';
+import { type ConfirmedPrice, confirmPrices, type KnownBlocks } from '../../src/store/prices/confirmations.ts';
 import type { EqualPrice, TokenPrice } from '../../src/store/prices/prices.ts';
 
 /** A write touches most blocks of a venue, whether it confirms a hundred prices or ten thousand. */
@@ -10,7 +11,9 @@ const EVERY_MS = 5_000;
 const KNOWN_FOR_MS = 600_000;
 
 interface KnownQuote {
-  text: string;
+  price: Decimal;
+  bid: Decimal | undefined;
+  ask: Decimal | undefined;
   storedAsOf: Date;
 }
 
@@ -31,6 +34,7 @@ export class PriceConfirmations {
   /** The quotes of the time before. */
   #knownBefore = new Map<bigint, KnownQuote>();
   #knownSinceMs = performance.now();
+  readonly #blocks: KnownBlocks = new Map();
 
   constructor(context: { readonly db: Database; readonly log: Logger }) {
     this.#context = context;
@@ -42,7 +46,7 @@ export class PriceConfirmations {
       const known = this.#known.get(price.tokenId) ?? this.#knownBefore.get(price.tokenId);
       // A price that is not later than the stored one leads to no confirmation, whose write would find another stored quote.
       const { asOfMs, seenAtMs = asOfMs } = price;
-      if (known?.text !== textOf(price) || asOfMs < known.storedAsOf.getTime()) return true;
+      if (known === undefined || !isSameQuote(known, price) || asOfMs < known.storedAsOf.getTime()) return true;
       if (seenAtMs <= known.storedAsOf.getTime()) return true;
       this.#confirm(price, known);
       return false;
@@ -51,7 +55,10 @@ export class PriceConfirmations {
 
   /** Confirms prices that the database found equal to the stored ones, and knows their quotes from now on. */
   confirm(equal: readonly EqualPrice[]): void {
-    for (const { price, storedAsOf } of equal) this.#confirm(price, { text: textOf(price), storedAsOf });
+    for (const { price: quote, storedAsOf } of equal) {
+      const { price, bid, ask } = quote;
+      this.#confirm(quote, { price, bid, ask, storedAsOf });
+    }
   }
 
   /** The next prices of these outcomes are compared with the database. */
@@ -92,7 +99,7 @@ export class PriceConfirmations {
     this.#forgetUnread();
     if (confirmed.length === 0) return;
     try {
-      this.forget(await confirmPrices(db, confirmed));
+      this.forget(await confirmPrices(db, confirmed, this.#blocks));
     } catch (error) {
       log.warn({ err: error, prices: confirmed.length }, 'price confirmations not stored');
     }
@@ -107,6 +114,6 @@ export class PriceConfirmations {
   }
 }
 
-function textOf({ price, bid, ask }: TokenPrice): string {
-  return `${price} ${bid ?? ''} ${ask ?? ''}`;
+function isSameQuote(one: KnownQuote, other: TokenPrice): boolean {
+  return one.price === other.price && one.bid === other.bid && one.ask === other.ask;
 }

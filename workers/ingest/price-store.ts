@@ -2,7 +2,7 @@ import type { BookRecord, PriceRecord } from '../../src/domain/markets/market.ts
 import { priceOfBook } from '../../src/domain/markets/quoted-price.ts';
 import { isContentRefused, type Tx } from '../../src/store/db/tx.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
-import type { ConfirmedPrice } from '../../src/store/prices/checks.ts';
+import type { ConfirmedPrice } from '../../src/store/prices/confirmations.ts';
 import { comparePrices, sweepPrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import type { Batch } from '../../src/venues/port.ts';
