@@ -45,7 +45,7 @@ export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 
   return {
     kind: 'prices',
     async news(records, { tokenIdOf }) {
-      const unknown = confirmations.confirmKnown(withTokenIds(records, tokenIdOf));
+      const unknown = withTokenIds(confirmations.confirmKnown(records, tokenIdOf), tokenIdOf);
       if (isMostlyNew || unknown.length === 0) {
         isMostlyNew = false;
         return unknown;

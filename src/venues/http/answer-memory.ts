@@ -27,7 +27,7 @@ interface Entry {
 }
 
 /** The last answer to one request. */
-export interface LastAnswer<R extends AnswerReading> {
+interface LastAnswer<R extends AnswerReading> {
   /** Whether the reading of an answer with this digest is known, and still holds. */
   isKnown(digest: string): boolean;
   /** The reading of an answer with this digest: the known one, or that of the body. */

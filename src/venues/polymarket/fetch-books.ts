@@ -1,5 +1,5 @@
 import type { BookRecord, PriceRecord } from '../../domain/markets/market.ts';
-import { quotedPrice, quotesOf } from '../../domain/markets/quoted-price.ts';
+import { isTight, quotedPrice, quotesOf } from '../../domain/markets/quoted-price.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
 import { isHttpStatus, VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
@@ -96,8 +96,12 @@ export function createBookReader(
     const read = joinAnswers('prices', asked, now(), ({ reading, observedAt }) => {
       const answeredAtMs = observedAtMs({ observedAt }, now());
       const { records, rejected, unknowns, skipped } = reading.books;
-      const dated = (book: QuotedBook) => ({ ...book, times: timesOf(book.changedAtMs, answeredAtMs) });
-      return { rows: reading.rows, part: { records: records.map(dated), rejected, unknowns, skipped } };
+      const timed = records.map(({ own, other, changedAtMs }) => ({
+        own,
+        other,
+        times: timesOf(changedAtMs, answeredAtMs),
+      }));
+      return { rows: reading.rows, part: { records: timed, rejected, unknowns, skipped } };
     });
     return { ...read, ...unreadOf(asked) };
   }
@@ -134,14 +138,16 @@ export function createBookReader(
     async fetchPrices(outcomeIds, context, mirrors = new Map()) {
       const { rows, batch: books, ...unread } = await readQuotes(outcomeIds, context);
       const both = books.records.flatMap(({ own, other, times }) => {
-        const otherId = mirrors.get(own.outcomeId);
-        const mirror = otherId === undefined ? [] : [{ ...other, outcomeId: otherId, times }];
-        return [{ ...own, times }, ...mirror];
+        const { outcomeId, levels, price } = own;
+        const otherId = mirrors.get(outcomeId);
+        const side = { outcomeId, levels, price, times };
+        if (otherId === undefined) return [side];
+        return [side, { outcomeId: otherId, levels: other.levels, price: other.price, times }];
       });
       const loose = both.filter(({ price }) => price === undefined).map(({ outcomeId }) => outcomeId);
       const last = await readLastTrades(loose, context);
       const prices = both.map(({ outcomeId, levels, price, times }) => {
-        if (price !== undefined) return { ...price, ...times, outcomeId };
+        if (price !== undefined) return dated(outcomeId, price, times);
         const { price: lastPrice, asOfMs: lastMs = Number.POSITIVE_INFINITY } = last.trades.get(outcomeId) ?? {};
         const { asOfMs, seenAtMs = asOfMs } = times;
         // A last trade from an older answer than the book may be older than the book's time.
@@ -181,7 +187,7 @@ function bookIds(outcomeIds: readonly string[]): string[] {
 interface OutcomeQuotes {
   levels: Pick<BookRecord, 'bids' | 'asks'>;
   /** The middle of tight quotes with these quotes; absent where the last trade decides. */
-  price?: Pick<PriceRecord, 'price' | 'bid' | 'ask'>;
+  price?: Required<Pick<PriceRecord, 'price' | 'bid' | 'ask'>>;
 }
 
 interface QuotedBook {
@@ -199,6 +205,16 @@ interface QuotedBooks {
   books: ParsedBatch<QuotedBook>;
 }
 
+function dated(
+  outcomeId: string,
+  { price, bid, ask }: NonNullable<OutcomeQuotes['price']>,
+  { asOfMs, seenAtMs }: Pick<PriceRecord, 'asOfMs' | 'seenAtMs'>,
+): PriceRecord {
+  return seenAtMs === undefined
+    ? { outcomeId, asOfMs, price, bid, ask }
+    : { outcomeId, asOfMs, seenAtMs, price, bid, ask };
+}
+
 function quotedBooks(rows: readonly unknown[], nowMs: number, requested: ReadonlySet<string>): QuotedBooks {
   const { records, ...batch } = readBooks('prices', rows, nowMs, requested);
   const quoted = ({ outcomeId, changedAtMs, ...book }: UndatedBook): QuotedBook => ({
@@ -211,9 +227,10 @@ function quotedBooks(rows: readonly unknown[], nowMs: number, requested: Readonl
 
 function quotesWithPrice(levels: OutcomeQuotes['levels']): OutcomeQuotes {
   const { bid, ask } = quotesOf(levels);
-  const price = quotedPrice({ bid, ask }, undefined);
-  if (price === undefined || bid === undefined || ask === undefined) return { levels };
-  return { levels, price: { price, bid, ask } };
+  const price = isTight({ bid, ask }) ? quotedPrice({ bid, ask }, undefined) : undefined;
+  return price === undefined || bid === undefined || ask === undefined
+    ? { levels }
+    : { levels, price: { price, bid, ask } };
 }
 
 interface LastTrades {

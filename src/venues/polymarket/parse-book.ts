@@ -76,7 +76,7 @@ export function readBooks(
 export function latestTimeOf(rows: readonly unknown[]): number {
   return rows.reduce((latest: number, row) => {
     const ms = Number((row as { timestamp?: unknown } | null)?.timestamp);
-    return ms > latest ? ms : latest;
+    return Number.isNaN(ms) ? latest : Math.max(latest, ms);
   }, 0);
 }
 
