@@ -63,7 +63,7 @@ const ALLOWED = {
   'src/venues/polymarket/feed/values.ts': [1, 'a time'],
   'src/venues/polymarket/fees.ts': [1, 'an exponent'],
   'src/venues/polymarket/fetch-resolutions.ts': [1, 'a time'],
-  'src/venues/polymarket/parse-book.ts': [1, 'a time'],
+  'src/venues/polymarket/parse-book.ts': [2, 'times'],
   'src/venues/polymarket/parse-trade.ts': [1, 'a time'],
   'src/venues/solana/parse-transaction.ts': [1, 'a version'],
   'src/venues/solana/rpc-error.ts': [1, 'a time'],

@@ -2,21 +2,24 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
 /** The reading of an answer. */
-interface AnswerReading {
-  /** Raw records of the answer, which are its share of the memory. */
-  readonly rows: number;
+export interface AnswerReading {
+  /** Its share of the memory: see `readingSize`. */
+  readonly size: number;
 }
 
 /** Reads the answers of one route. */
 export interface AnswerReader<R extends AnswerReading> {
-  /** Depends on nothing but the request and the body. Nobody changes its result. Throws VenueError. */
-  read(json: unknown): R;
-  /** Whether `read` would give the same result at this moment. Absent: always. */
-  holds?(reading: R): boolean;
+  /**
+   * Depends on nothing but the request, the body and, as far as `holds` judges it, the moment of the answer: see `VenueAnswer.observedAt`.
+   * Nobody changes its result. Throws VenueError.
+   */
+  read(json: unknown, observedAt: number): R;
+  /** Whether `read` would give the same result for an answer of this moment. Absent: always. */
+  holds?(reading: R, observedAt: number): boolean;
 }
 
 /** Raw records of a host whose readings are kept, about half a kilobyte each with the prices of two outcomes. */
-const MAX_ROWS = 50_000;
+const MAX_ROWS = 25_000;
 /** A request that does not come again for so long is forgotten. */
 const FORGET_MS = 600_000;
 
@@ -28,10 +31,10 @@ interface Entry {
 
 /** The last answer to one request. */
 interface LastAnswer<R extends AnswerReading> {
-  /** Whether the reading of an answer with this digest is known, and still holds. */
-  isKnown(digest: string): boolean;
-  /** The reading of an answer with this digest: the known one, or that of the body. */
-  readingOf(digest: string, json: unknown): R;
+  /** Whether the reading of an answer with this digest is known, and holds at its moment. */
+  isKnown(digest: string, observedAt: number): boolean;
+  /** The reading of the answer that `isKnown` judged last: the known one, or that of the body. */
+  readingOf(answer: { digest?: string; json: unknown; observedAt: number }): R;
 }
 
 /**
@@ -44,7 +47,7 @@ export function createAnswerMemory(maxRows = MAX_ROWS) {
     maxRows > 0
       ? new LRUCache<string, Entry>({
           maxSize: maxRows,
-          sizeCalculation: ({ reading }) => Math.max(1, reading?.rows ?? 1),
+          sizeCalculation: ({ reading }) => Math.max(1, reading?.size ?? 1),
           ttl: FORGET_MS,
         })
       : undefined;
@@ -53,23 +56,29 @@ export function createAnswerMemory(maxRows = MAX_ROWS) {
     last<R extends AnswerReading>(request: readonly string[], reader: AnswerReader<R>): LastAnswer<R> {
       const key = digestOf(request.join('\n'));
       const entry = entries?.get(key);
-      const holds = (reading: R) => reader.holds?.(reading) ?? true;
+      const holds = (reading: R, observedAt: number) => reader.holds?.(reading, observedAt) ?? true;
       let known: R | undefined;
       return {
-        isKnown(digest) {
+        isKnown(digest, observedAt) {
           const reading = entry?.digest === digest ? (entry.reading as R | undefined) : undefined;
-          known = reading !== undefined && holds(reading) ? reading : undefined;
+          known = reading !== undefined && holds(reading, observedAt) ? reading : undefined;
           return known !== undefined;
         },
-        readingOf(digest, json) {
+        readingOf({ digest = '', json, observedAt }) {
           if (known !== undefined) return known;
-          const reading = reader.read(json);
-          entries?.set(key, { digest, ...(entry?.digest === digest && holds(reading) && { reading }) });
+          const reading = reader.read(json, observedAt);
+          const isKept = entry?.digest === digest && holds(reading, observedAt);
+          entries?.set(key, { digest, ...(isKept && { reading }) });
           return reading;
         },
       };
     },
   };
+}
+
+/** Raw records of an answer. The sample of a rejected one takes the memory of eight others. */
+export function readingSize(rows: number, rejected: readonly unknown[]): number {
+  return rows + 8 * rejected.length;
 }
 
 /** A digest of bytes that nobody can forge. */

@@ -16,8 +16,8 @@ interface AttemptOptions {
   headers: Record<string, string>;
   maxBodyBytes: number;
   signal: AbortSignal;
-  /** Whether the caller needs nothing of a body with this digest. */
-  isKnown?(digest: string): boolean;
+  /** Whether the caller needs nothing of a body with this digest, under these headers. */
+  isKnown?(digest: string, headers: AttemptResult['headers']): boolean;
 }
 
 interface AttemptResult {
@@ -55,7 +55,7 @@ export async function attemptJson(dispatcher: Dispatcher, options: AttemptOption
   }
   const body = await readBody(options, response);
   const digest = options.isKnown && { digest: digestOf(...body) };
-  if (digest && options.isKnown?.(digest.digest)) {
+  if (digest && options.isKnown?.(digest.digest, response.headers)) {
     return { statusCode, headers: response.headers, json: undefined, ...digest };
   }
   const text = Buffer.concat(body).toString('utf8');

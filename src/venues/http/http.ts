@@ -17,7 +17,7 @@ import { type LagMeter, type ProcessLag, processLag } from '../../observe/proces
 import { mayBeOfMember, VenueError, type VenueErrorCode } from '../errors.ts';
 import type { BreakerState, RequestEvent, VenueObserver } from '../observer.ts';
 import { cachedForMs, parseAgeMs } from './age.ts';
-import { type AnswerReader, createAnswerMemory } from './answer-memory.ts';
+import { type AnswerReader, type AnswerReading, createAnswerMemory } from './answer-memory.ts';
 import { attemptJson } from './attempt.ts';
 import { createHostConnections } from './host-connections.ts';
 import { createMemoryLedger, type OpenLedger } from './rate-ledger.ts';
@@ -103,7 +103,7 @@ interface AnswerFacts {
 
 interface Asked extends VenueRequest {
   /** The answer needs no JSON when its body has a known digest. */
-  isKnown?(digest: string): boolean;
+  isKnown?(digest: string, observedAt: number): boolean;
 }
 
 /** The client of one venue host. All calls throw VenueError only. */
@@ -121,7 +121,7 @@ export interface VenueHttp {
    * The reading of the answer, by POST with a `body`, else by GET. An answer with the bytes of the last one to this request is not parsed:
    * its reading is the former one. A route has one reader.
    */
-  read<R extends { readonly rows: number }>(
+  read<R extends AnswerReading>(
     request: VenueRequest & { body?: unknown },
     reader: AnswerReader<R>,
   ): Promise<AnswerFacts & { reading: R }>;
@@ -227,7 +227,9 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
         ...(body !== undefined && { body }),
         maxBodyBytes: options.maxBodyBytes ?? 32 * 1024 * 1024,
         signal: deadline.signal,
-        ...(request.isKnown && { isKnown: request.isKnown }),
+        ...(request.isKnown && {
+          isKnown: (digest, { age }) => request.isKnown?.(digest, started - cachedForMs(parseAgeMs(age))) ?? false,
+        }),
       });
       const failure = options.failureIn?.(result.json);
       if (failure) throw failure;
@@ -344,8 +346,8 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       const text = body === undefined ? undefined : JSON.stringify(body);
       const { route, path, query } = request;
       const last = memory.last([route, path, String(query ?? ''), text ?? ''], reader);
-      const { json, digest = '', ...facts } = await call({ ...request, isKnown: last.isKnown }, text);
-      return { ...facts, reading: last.readingOf(digest, json) };
+      const answer = await call({ ...request, isKnown: last.isKnown }, text);
+      return { ...answer, reading: last.readingOf(answer) };
     },
     isFailing: () => failingRoutes.size >= ROUTES_OF_FAILING_HOST,
     async blame(failures) {

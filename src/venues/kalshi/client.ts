@@ -1,5 +1,6 @@
 import { isHttpStatus, VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
+import type { AnswerReading } from '../http/answer-memory.ts';
 import { type BatchRequest, createVenueHttp, type VenueHttp, type VenueHttpSettings } from '../http/http.ts';
 import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
@@ -39,7 +40,7 @@ export interface KalshiClient {
   /** `GET /markets` by ticker, at most 100. Unknown tickers and archived markets are absent. */
   listQuotes(tickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** A page of `GET /markets` with the quotes of all markets that match, without combinations, as its reading. */
-  readAllQuotes<R extends { readonly rows: number }>(
+  readAllQuotes<R extends AnswerReading>(
     parameters: Parameters,
     signal: AbortSignal,
     batch: BatchRequest | undefined,

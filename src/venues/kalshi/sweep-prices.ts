@@ -1,5 +1,6 @@
 import { isHttpStatus, mayBeOfMember, VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
+import { readingSize } from '../http/answer-memory.ts';
 import { withTime } from '../parsed-batch.ts';
 import type { PriceSweep } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
@@ -66,9 +67,11 @@ export function createPriceSweep(client: KalshiClient, settings: SweepSettings, 
   };
 }
 
-/** A page, with the time of an answer at 0. */
+/** A page, with the time of its answer at 0. */
 function readQuotes({ rows, nextCursor }: ListAnswer) {
-  return { rows: rows.length, nextCursor, created: rows.map(createdSecondOf), prices: parsePrices(rows, 0) };
+  const prices = parsePrices(rows, 0);
+  const size = readingSize(rows.length, prices.rejected);
+  return { size, rows: rows.length, nextCursor, created: rows.map(createdSecondOf), prices };
 }
 
 function createdSecondOf(row: unknown): number | undefined {

@@ -3,6 +3,7 @@ import { VENUES } from '../../domain/markets/venue.ts';
 import { DAY_MS } from '../../domain/values/durations.ts';
 import { isOfHost, VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
+import { readingSize } from '../http/answer-memory.ts';
 import type { BatchRequest, VenueHttpSettings } from '../http/http.ts';
 import { type Asked, joinAnswers, unreadOf } from '../http/member-batches.ts';
 import { createPageReader } from '../http/page-reader.ts';
@@ -212,7 +213,9 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
 
 /** An answer, with its time at 0. */
 function readProbs(probs: Readonly<Record<string, unknown>>) {
-  return { rows: countProbs(probs), prices: parseProbs(probs, 0) };
+  const rows = countProbs(probs);
+  const prices = parseProbs(probs, 0);
+  return { size: readingSize(rows, prices.rejected), rows, prices };
 }
 
 /** Rejections within the overlap were reported when the bets were first read. */

@@ -1,4 +1,5 @@
 import { VenueError } from '../errors.ts';
+import type { AnswerReading } from '../http/answer-memory.ts';
 import { type BatchRequest, createVenueHttp, type VenueHttpSettings } from '../http/http.ts';
 import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
@@ -33,7 +34,7 @@ export interface ManifoldClient {
   /** Bets of one market, or of all public markets. */
   listBets(query: BetsQuery, signal: AbortSignal): Promise<unknown[]>;
   /** The reading of probabilities by contract id, at most 100; unknown contracts are absent. */
-  readProbs<R extends { readonly rows: number }>(
+  readProbs<R extends AnswerReading>(
     contractIds: readonly string[],
     signal: AbortSignal,
     batch: BatchRequest | undefined,

@@ -1,5 +1,6 @@
 import { isHttpStatus, VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
+import type { AnswerReading } from '../http/answer-memory.ts';
 import {
   type BatchRequest,
   createVenueHttp,
@@ -70,14 +71,14 @@ export interface PolymarketClient {
   /** Unknown and closed tokens are absent from the answer. */
   listBooks(tokenIds: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** The reading of the same answer. */
-  readBooks<R extends { readonly rows: number }>(
+  readBooks<R extends AnswerReading>(
     tokenIds: readonly string[],
     signal: AbortSignal,
     batch: BatchRequest | undefined,
-    reader: { read(rows: unknown[]): R; holds(reading: R): boolean },
+    reader: { read(rows: unknown[], observedAt: number): R; holds(reading: R, observedAt: number): boolean },
   ): Promise<{ reading: R; observedAt: number }>;
   /** The reading of the last trades. Tokens that never traded are absent, or have no side. */
-  readLastTrades<R extends { readonly rows: number }>(
+  readLastTrades<R extends AnswerReading>(
     tokenIds: readonly string[],
     signal: AbortSignal,
     batch: BatchRequest | undefined,
@@ -160,7 +161,7 @@ export function createPolymarketClient(options: {
     },
     readBooks(tokenIds, signal, batch, { read, holds }) {
       const request = { route: 'books', path: '/books', body: tokens(tokenIds), signal, batch };
-      return clob.read(request, { read: (json) => read(readArray(json, 'books')), holds });
+      return clob.read(request, { read: (json, observedAt) => read(readArray(json, 'books'), observedAt), holds });
     },
     readLastTrades(tokenIds, signal, batch, read) {
       const request = { route: 'last_trades', path: '/last-trades-prices', body: tokens(tokenIds), signal, batch };

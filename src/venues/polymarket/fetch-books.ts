@@ -3,6 +3,7 @@ import { isTight, quotedPrice, quotesOf } from '../../domain/markets/quoted-pric
 import type { Decimal } from '../../domain/values/decimal.ts';
 import { isHttpStatus, VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
+import { type AnswerReading, readingSize } from '../http/answer-memory.ts';
 import { createBatchRoute } from '../http/batch-route.ts';
 import type { BatchRequest } from '../http/http.ts';
 import { type Asked, joinAnswers, rejectMembers, unreadOf } from '../http/member-batches.ts';
@@ -82,24 +83,27 @@ export function createBookReader(
   }
 
   async function readQuotes(outcomeIds: readonly string[], { signal, now }: CallContext) {
-    const quotesOfRows = (rows: readonly unknown[], requested: readonly string[]) =>
-      quotedBooks(rows, now(), new Set(requested));
-    const holds = ({ latestMs }: QuotedBooks) => latestMs <= now() + MAX_AHEAD_MS;
+    const answeredAtMs = (observedAt: number) => observedAtMs({ observedAt }, now());
+    const readerOf = (ids: readonly string[]) => ({
+      read: (rows: readonly unknown[], observedAt: number) => quotedBooks(rows, answeredAtMs(observedAt), new Set(ids)),
+      holds: ({ latestMs }: QuotedBooks, observedAt: number) => latestMs <= answeredAtMs(observedAt) + MAX_AHEAD_MS,
+    });
     const asked = await ask(
       bookIds(outcomeIds),
-      (ids, request) => client.readBooks(ids, signal, request, { read: (rows) => quotesOfRows(rows, ids), holds }),
+      (ids, request) => client.readBooks(ids, signal, request, readerOf(ids)),
       async (id, request) => {
         const { rows, observedAt } = await client.getBook(id, signal, request);
-        return { reading: quotesOfRows(rows, [id]), observedAt };
+        return { reading: readerOf([id]).read(rows, observedAt), observedAt };
       },
     );
     const read = joinAnswers('prices', asked, now(), ({ reading, observedAt }) => {
-      const answeredAtMs = observedAtMs({ observedAt }, now());
+      const atMs = answeredAtMs(observedAt);
       const { records, rejected, unknowns, skipped } = reading.books;
-      const timed = records.map(({ own, other, changedAtMs }) => ({
+      const timed = records.map(({ outcomeId, own, other, changedAtMs }) => ({
+        outcomeId,
         own,
         other,
-        times: timesOf(changedAtMs, answeredAtMs),
+        times: timesOf(changedAtMs, atMs),
       }));
       return { rows: reading.rows, part: { records: timed, rejected, unknowns, skipped } };
     });
@@ -112,10 +116,10 @@ export function createBookReader(
       const asked = await batches.lastTrades.ask(
         tokenIds,
         (ids, request) =>
-          client.readLastTrades(ids, context.signal, request, (rows) => ({
-            rows: rows.length,
-            ...parseLastTrades(rows, new Set(ids)),
-          })),
+          client.readLastTrades(ids, context.signal, request, (rows) => {
+            const read = parseLastTrades(rows, new Set(ids));
+            return { size: readingSize(rows.length, read.rejected), ...read };
+          }),
         { size: MAX_BOOKS, isOfRoute: (error) => isHttpStatus(error, [404, 405]) },
       );
       last.rejected.push(...rejectMembers('prices', asked.refused, context.now()));
@@ -137,22 +141,20 @@ export function createBookReader(
   return {
     async fetchPrices(outcomeIds, context, mirrors = new Map()) {
       const { rows, batch: books, ...unread } = await readQuotes(outcomeIds, context);
-      const both = books.records.flatMap(({ own, other, times }) => {
-        const { outcomeId, levels, price } = own;
+      const both = books.records.flatMap(({ outcomeId, own, other, times }) => {
         const otherId = mirrors.get(outcomeId);
-        const side = { outcomeId, levels, price, times };
-        if (otherId === undefined) return [side];
-        return [side, { outcomeId: otherId, levels: other.levels, price: other.price, times }];
+        const side = { outcomeId, quotes: own, times };
+        return otherId === undefined ? [side] : [side, { outcomeId: otherId, quotes: other, times }];
       });
-      const loose = both.filter(({ price }) => price === undefined).map(({ outcomeId }) => outcomeId);
+      const loose = both.filter(({ quotes }) => 'bids' in quotes).map(({ outcomeId }) => outcomeId);
       const last = await readLastTrades(loose, context);
-      const prices = both.map(({ outcomeId, levels, price, times }) => {
-        if (price !== undefined) return dated(outcomeId, price, times);
-        const { price: lastPrice, asOfMs: lastMs = Number.POSITIVE_INFINITY } = last.trades.get(outcomeId) ?? {};
+      const prices = both.map(({ outcomeId, quotes, times }) => {
+        if ('price' in quotes) return dated(outcomeId, quotes, times);
+        const { price, asOfMs: lastMs = Number.POSITIVE_INFINITY } = last.trades.get(outcomeId) ?? {};
         const { asOfMs, seenAtMs = asOfMs } = times;
         // A last trade from an older answer than the book may be older than the book's time.
         const earlier = { asOfMs: Math.min(asOfMs, lastMs), seenAtMs: Math.min(seenAtMs, lastMs) };
-        return priceWithLast({ outcomeId, ...levels, ...earlier }, lastPrice);
+        return priceWithLast({ outcomeId, ...quotes, ...earlier }, price);
       });
       const records = prices.filter((price) => price !== undefined);
       const rejected = [...books.rejected, ...last.rejected];
@@ -183,22 +185,19 @@ function bookIds(outcomeIds: readonly string[]): string[] {
   return [...new Set(outcomeIds)].filter((id) => TOKEN_ID.test(id));
 }
 
-/** The quotes of an outcome, without a time. */
-interface OutcomeQuotes {
-  levels: Pick<BookRecord, 'bids' | 'asks'>;
-  /** The middle of tight quotes with these quotes; absent where the last trade decides. */
-  price?: Required<Pick<PriceRecord, 'price' | 'bid' | 'ask'>>;
-}
+type BestLevels = Pick<BookRecord, 'bids' | 'asks'>;
+/** The middle of tight quotes. */
+type TightPrice = Required<Pick<PriceRecord, 'price' | 'bid' | 'ask'>>;
 
-interface QuotedBook {
-  changedAtMs?: number | undefined;
-  own: OutcomeQuotes & { outcomeId: string };
-  /** Of the market's other token. */
-  other: OutcomeQuotes;
+interface QuotedBook extends Pick<UndatedBook, 'outcomeId' | 'changedAtMs'> {
+  /** Levels where the last trade decides. */
+  own: TightPrice | BestLevels;
+  /** The same of the market's other token. */
+  other: TightPrice | BestLevels;
 }
 
 /** An answer with books, as the quotes that they make. */
-interface QuotedBooks {
+interface QuotedBooks extends AnswerReading {
   rows: number;
   /** See `latestTimeOf`. */
   latestMs: number;
@@ -207,7 +206,7 @@ interface QuotedBooks {
 
 function dated(
   outcomeId: string,
-  { price, bid, ask }: NonNullable<OutcomeQuotes['price']>,
+  { price, bid, ask }: TightPrice,
   { asOfMs, seenAtMs }: Pick<PriceRecord, 'asOfMs' | 'seenAtMs'>,
 ): PriceRecord {
   return seenAtMs === undefined
@@ -217,20 +216,23 @@ function dated(
 
 function quotedBooks(rows: readonly unknown[], nowMs: number, requested: ReadonlySet<string>): QuotedBooks {
   const { records, ...batch } = readBooks('prices', rows, nowMs, requested);
-  const quoted = ({ outcomeId, changedAtMs, ...book }: UndatedBook): QuotedBook => ({
-    changedAtMs,
-    own: { outcomeId, ...quotesWithPrice(bestLevels(book)) },
-    other: quotesWithPrice(bestLevelsOfOther(book)),
+  const quoted = ({ bids, asks, ...book }: UndatedBook): QuotedBook => ({
+    ...book,
+    own: quotesOfLevels(bestLevels({ bids, asks })),
+    other: quotesOfLevels(bestLevelsOfOther({ bids, asks })),
   });
-  return { rows: rows.length, latestMs: latestTimeOf(rows), books: { ...batch, records: records.map(quoted) } };
+  return {
+    size: readingSize(rows.length, batch.rejected),
+    rows: rows.length,
+    latestMs: latestTimeOf(rows),
+    books: { ...batch, records: records.map(quoted) },
+  };
 }
 
-function quotesWithPrice(levels: OutcomeQuotes['levels']): OutcomeQuotes {
+function quotesOfLevels(levels: BestLevels): TightPrice | BestLevels {
   const { bid, ask } = quotesOf(levels);
   const price = isTight({ bid, ask }) ? quotedPrice({ bid, ask }, undefined) : undefined;
-  return price === undefined || bid === undefined || ask === undefined
-    ? { levels }
-    : { levels, price: { price, bid, ask } };
+  return price === undefined || bid === undefined || ask === undefined ? levels : { price, bid, ask };
 }
 
 interface LastTrades {

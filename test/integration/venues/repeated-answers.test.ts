@@ -11,7 +11,8 @@ import { ScriptedServer } from './scripted-server.ts';
 
 /*
  * An answer with the bytes of the last one is not parsed. A reader that knows former answers and one that reads each answer get the same
- * answers in the same order: their records, rejections, counts and errors are equal, also when the clock moves back.
+ * answers in the same order: their records, rejections, counts and errors are equal, also when the clock moves back
+ * or a cache gives an older answer.
  */
 
 const NOW = 1_790_000_000_000;
@@ -24,6 +25,8 @@ interface Step {
   /** Which of the requests the caller sends. */
   request: number;
   passedMs: number;
+  /** The header of an answer that was in a cache. */
+  age?: string | undefined;
 }
 
 interface Venue {
@@ -126,6 +129,7 @@ const VENUES: Record<string, Venue> = {
 const step: fc.Arbitrary<Step> = fc.record({
   answer: fc.nat({ max: 2 }),
   request: fc.nat({ max: 2 }),
+  age: fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, fc.constantFrom('0', '219', 'old')),
   passedMs: fc.oneof(
     { weight: 6, arbitrary: fc.constant(5 * SECOND) },
     { weight: 3, arbitrary: fc.constantFrom(0, 7 * MINUTE, -7 * MINUTE) },
@@ -182,12 +186,12 @@ describe.each(Object.entries(VENUES))('answers of %s that come again', (_, { ope
         const remembering = reader(settings);
         const forgetful = reader({ ...settings, maxKeptRows: 0 });
         let nowMs = NOW;
-        for (const { answer: index, request, passedMs } of steps) {
+        for (const { answer: index, request, passedMs, age } of steps) {
           nowMs += passedMs;
           const context = { signal: new AbortController().signal, now: () => nowMs };
           server.answer = ({ path }, response) => {
             const body = (bodies[index] as Record<string, string> | undefined)?.[path];
-            response.writeHead(body === undefined ? 404 : 200).end(body);
+            response.writeHead(body === undefined ? 404 : 200, age === undefined ? {} : { age }).end(body);
           };
           const full = await forgetful.read(request, context);
           const short = await remembering.read(request, context);
