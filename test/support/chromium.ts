@@ -24,7 +24,13 @@ export function findChromium(): string | null {
 const DISABLED = [
   ...['OptimizationHints', 'MediaRouter', 'Translate'],
   ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup'],
-  ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'PaintHolding', 'LensOverlay', 'HttpsUpgrades'],
+  ...[
+    'AvoidUnnecessaryBeforeUnloadCheckSync',
+    'DestroyProfileOnBrowserClose',
+    'PaintHolding',
+    'LensOverlay',
+    'HttpsUpgrades',
+  ],
   ...['AimEnabled', 'PreconnectToSearch', 'NetworkTimeServiceQuerying'],
   // A page of another context would start a process before it is needed.
   'SpareRendererForSitePerProcess',

@@ -156,7 +156,11 @@ describe('archive check', () => {
         const [damage, problem] = DAMAGE[index] ?? [rm, /^$/];
         const file = await presentOf(day);
         await damage(join(dir, folderOf(day), file));
-        return { place: `${folderOf(day)}/${file}`, former: formerPlaceOf(file), problem: expect.stringMatching(problem) };
+        return {
+          place: `${folderOf(day)}/${file}`,
+          former: formerPlaceOf(file),
+          problem: expect.stringMatching(problem),
+        };
       }),
     );
     const remedy = '--repair archives the day again';
