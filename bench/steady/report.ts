@@ -287,8 +287,8 @@ function statementTable({ service }: Combination, top: number, by: (cost: Statem
   const largest = [...statements].sort((a, b) => by(b) - by(a)).slice(0, top);
   return tableOf(
     [
-      ...['share', 'calls per second', 'ms per second', 'of these for plans', 'ms each', 'plans per second', 'rows each'],
-      ...['WAL bytes each', 'writes', 'statement'],
+      ...['share', 'calls per second', 'ms per second', 'of these for plans', 'ms each', 'plans per second'],
+      ...['rows each', 'WAL bytes each', 'writes', 'statement'],
     ],
     largest.map((cost) => {
       const { calls, ms, plans, planMs, rows, walBytes, text } = cost;
