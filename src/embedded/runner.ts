@@ -39,6 +39,8 @@ const YOUNG_OF: Readonly<Record<string, string>> = {
   poller: YOUNG_OF_BUSY,
   streamer: YOUNG_OF_FEEDS,
 };
+/** V8 has four threads for its collections and compilations: on two cores three of them find no core, and each takes memory. */
+const ONE_HELPER = '--v8-pool-size=1';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -224,8 +226,8 @@ function namesOf(entries: readonly ProcfileEntry[]): string {
 }
 
 /** An option of the user comes later, and wins. */
-function optionsOf(own: string, { NODE_OPTIONS: given }: Environment): string {
-  return given ? `${own} ${given}` : own;
+function optionsOf(young: string, { NODE_OPTIONS: given }: Environment): string {
+  return [young, hasFewCores() && ONE_HELPER, given].filter(Boolean).join(' ');
 }
 
 /** The environment without the secrets that none of the parts needs. Each part takes its own. */

@@ -114,4 +114,16 @@ describe('the books of a feed', () => {
     expect(stored.map(([, outcomes]) => outcomes)).toEqual(['o1']);
     await books.stop();
   });
+
+  it('are looked for while one waits, and not after the stop', async () => {
+    const { books, change } = aFeed();
+    expect(vi.getTimerCount()).toBe(0);
+    change(1n);
+    expect(vi.getTimerCount()).toBe(1);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(vi.getTimerCount()).toBe(0);
+    await books.stop();
+    change(1n);
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });
