@@ -99,7 +99,7 @@ const ALLOWED_SQL = {
   'src/store/coverage/totals.ts': [7, 'times'],
   'src/store/archive/file-list.ts': [1, 'bytes'],
   'src/store/archive/past.ts': [2, 'times'],
-  'src/store/db/archive-seam.ts': [2, 'times'],
+  'src/store/db/partitions.ts': [2, 'times'],
   'src/store/db/database-clock.ts': [1, 'a time'],
   'src/store/db/entities/webhook-subscription.ts': [1, 'a rate of requests'],
   'src/store/db/epoch-ms.ts': [1, 'whole milliseconds'],

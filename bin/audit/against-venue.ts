@@ -4,7 +4,7 @@ import { compareCandles } from '../../src/domain/markets/candle-comparison.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { asError, OddswireError } from '../../src/domain/values/errors.ts';
 import { findMarket, findMarketTokens } from '../../src/store/catalog/market-reads.ts';
-import { readSeam } from '../../src/store/db/archive-seam.ts';
+import { readSeam } from '../../src/store/db/partitions.ts';
 import { readCandles } from '../../src/store/series/reads.ts';
 import { createKalshiClient } from '../../src/venues/kalshi/client.ts';
 import {

@@ -4,7 +4,7 @@ import { lockArchivedCandles, restoreArchivedCandles } from '../store/archive/ca
 import { addFile, dropChanges, readPresentFile } from '../store/archive/catalog.ts';
 import { copyDay, type DaySummary, deleteCorrections } from '../store/archive/copy.ts';
 import { findTokens } from '../store/catalog/tokens.ts';
-import { holdSeam, readSeam } from '../store/db/archive-seam.ts';
+import { holdSeam, readSeam } from '../store/db/partitions.ts';
 import type { Tx } from '../store/db/tx.ts';
 import { lockShards, shardsOf } from '../store/marks/marks.ts';
 import { foldArchivedMinutes } from '../store/series/candles.ts';

@@ -1,5 +1,5 @@
+import { shownUrl } from '../../../src/domain/values/parse-url.ts';
 import type { SubscribableEvent } from '../../../src/domain/webhooks/event.ts';
-import { shownUrl } from '../../../src/domain/webhooks/url.ts';
 import type { FormView } from '../kit/form-view.ts';
 import { hidden } from '../kit/forms.ts';
 import { type Html, html } from '../kit/html.ts';

@@ -1,5 +1,5 @@
 import { compareDecimals, parseDecimal } from '../../../../src/domain/values/decimal.ts';
-import { type NamedOutcome, nameOutcomes } from '../../../../src/store/catalog/market-reads.ts';
+import { type NamedOutcome, nameOutcomes } from '../../../../src/store/catalog/outcome-names.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import type { Decimal, Market } from '../answers.ts';
 
