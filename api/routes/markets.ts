@@ -19,10 +19,10 @@ import { ApiError, invalidRequest } from '../errors.ts';
 import { checkAsOf } from '../http/input.ts';
 import type { MarketAnswer } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
+import { freshnessAt } from '../reads/answer-cache.ts';
 import { presentMarketCoverage } from '../reads/completeness.ts';
 import type { NamedKind } from '../reads/journal-view.ts';
 import { presentMarket, toPlace, toPosition } from '../reads/market-search.ts';
-import { freshnessAt } from '../reads/point-in-time.ts';
 import type { MarketReadDeps } from '../reads/read-deps.ts';
 import { foundMarket, marketNotFound, onlySubject, subjectsOf, venueScopes } from './market-scope.ts';
 

@@ -27,10 +27,10 @@ import { Heartbeats } from './heartbeats.ts';
 import { MarketHub } from './hub.ts';
 import { KeyWatch } from './key-watch.ts';
 import type { Unsent } from './outbox.ts';
+import { UnsentMemory } from './outbox.ts';
 import type { OpenOptions, OpenStreams, Start } from './port.ts';
 import { Replays } from './replay.ts';
 import { readSnapshot } from './snapshot.ts';
-import { UnsentMemory } from './unsent-memory.ts';
 import { WriteRounds } from './write-rounds.ts';
 
 /** Clients of a stopping process reconnect within this time, so that the other processes do not get all of them at once. */

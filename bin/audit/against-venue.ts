@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { ARCHIVED_INTERVALS } from '../../src/domain/archive/kinds.ts';
-import { compareCandles } from '../../src/domain/markets/candle-comparison.ts';
+import { compareCandles } from '../../src/domain/markets/candle.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { asError, OddswireError } from '../../src/domain/values/errors.ts';
 import { findMarket, findMarketTokens } from '../../src/store/catalog/market-reads.ts';

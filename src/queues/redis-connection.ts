@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { parseRedisUrl, type RedisAddress } from '../config/redis-address.ts';
 import { OddswireError } from '../domain/values/errors.ts';
-import { SILENCE_MS } from './settings.ts';
+import { SILENCE_MS } from './port.ts';
 
 /** One Redis or a cluster: both run the same commands, each key on the server that owns it. */
 export type RedisClient = Redis | Cluster;

@@ -65,12 +65,6 @@ export function destinationName(webhooks: readonly Webhook[] | undefined): Html 
   return found && html`${DEFAULT}: <a href="/webhooks/${found.id}">${shownUrl(found.url)}</a>`;
 }
 
-/** The way of an event when no webhook gets it. */
-export function noWebhook(): Html {
-  return html`<p class="note">No active webhook lists <code>price_alert</code>, so the event is stored and sent nowhere.
-<a href="/webhooks/new">Make a webhook</a>, or receive events on this machine with <code>oddswire-cli listen</code>.</p>`;
-}
-
 /**
  * Where the events of an alert go, in words that continue "sends an event". `link` leads to the page of the webhook. Undefined when they
  * go nowhere.

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAccountUses } from '../../../api/streams/account-use.ts';
 import { type Sink, StreamClient } from '../../../api/streams/client.ts';
 import type { Message } from '../../../api/streams/frame.ts';
-import { UnsentMemory } from '../../../api/streams/unsent-memory.ts';
+import { UnsentMemory } from '../../../api/streams/outbox.ts';
 import { WriteRounds } from '../../../api/streams/write-rounds.ts';
 
 const LIMITS = { maxConnections: 10, connectionsPerAccount: 10, subscriptionsPerAccount: 10, messagesPerSecond: 0 };

@@ -78,11 +78,6 @@ function byPrice(a: Pick<Quoted, 'price'>, b: Pick<Quoted, 'price'>): number {
   return compareDecimals(second, first);
 }
 
-/** The name of a market among others of its question. */
-export function memberName({ sibling_label: label, title }: Pick<Market, 'sibling_label' | 'title'>): string {
-  return label ?? title;
-}
-
 /** Whether the name of a market also names its outcome, so that its price needs no other name. */
 export function isNamesake(label: string, siblingLabel: string | null | undefined, outcomes: number): boolean {
   return outcomes <= 2 && (/^yes$/i.test(label) || label === siblingLabel);
