@@ -162,3 +162,72 @@ export class UnsentMemory {
     this.#isRelieving = false;
   }
 }
+
+/** A connection is written at most once in this time. */
+const ROUND_MS = 20;
+/** The precision of timers. */
+const TIMER_MS = 1;
+/** Connections that are written before other work of the process gets a turn. */
+const SLICE = 200;
+
+interface WrittenClient {
+  /** Of its last write, monotonic milliseconds. */
+  readonly writtenAtMs: number;
+  /** Writes its unsent messages, or those of `whenIdle`. Returns whether it needs another round. */
+  flush(nowMs: number, whenIdle: () => readonly Unsent[]): boolean;
+}
+
+/** Messages that a client gets when nothing else waits for it. */
+type WhenIdle<Client> = (client: Client, nowMs: number) => readonly Unsent[];
+
+/** Writes the messages of all connections in rounds, so that changes of a few milliseconds share a write. */
+export class WriteRounds<Client extends WrittenClient> {
+  readonly #whenIdle: WhenIdle<Client>;
+  #marked = new Set<Client>();
+  #timer: NodeJS.Timeout | NodeJS.Immediate | undefined;
+  #startedAtMs = Number.NEGATIVE_INFINITY;
+  #isWriting = false;
+
+  constructor(whenIdle: WhenIdle<Client>) {
+    this.#whenIdle = whenIdle;
+  }
+
+  /** Includes a client in the next round. */
+  mark(client: Client): void {
+    this.#marked.add(client);
+    this.#schedule();
+  }
+
+  /** Ends a client's part in the rounds. */
+  forget(client: Client): void {
+    this.#marked.delete(client);
+  }
+
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#isWriting) return;
+    const waitMs = this.#startedAtMs + ROUND_MS - performance.now();
+    this.#timer = waitMs <= 0 ? setImmediate(() => void this.#run()) : setTimeout(() => void this.#run(), waitMs);
+  }
+
+  async #run(): Promise<void> {
+    this.#timer = undefined;
+    this.#isWriting = true;
+    this.#startedAtMs = performance.now();
+    const clients = this.#marked;
+    this.#marked = new Set();
+    let written = 0;
+    for (const client of clients) {
+      this.#write(client);
+      written += 1;
+      if (written % SLICE === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.#isWriting = false;
+    if (this.#marked.size > 0) this.#schedule();
+  }
+
+  #write(client: Client): void {
+    const nowMs = performance.now();
+    const isEarly = nowMs - client.writtenAtMs < ROUND_MS - TIMER_MS;
+    if (isEarly || client.flush(nowMs, () => this.#whenIdle(client, nowMs))) this.#marked.add(client);
+  }
+}
