@@ -18,7 +18,7 @@ import type { OpenLedger } from '../src/venues/http/rate-ledger.ts';
 import type { KalshiKey } from '../src/venues/kalshi/feed/key.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../src/venues/registry.ts';
 import { createSender } from '../src/webhooks/sender.ts';
-import { PriceConfirmations } from './ingest/price-store.ts';
+import { PriceConfirmations } from './ingest/price-confirmations.ts';
 import { archiveDay } from './jobs/archive-day.ts';
 import { backfillTrades } from './jobs/backfill-trades.ts';
 import { deliverDue } from './jobs/deliver-due.ts';

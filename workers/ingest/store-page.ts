@@ -5,10 +5,13 @@ import { quarantine } from '../../src/store/catalog/quarantine.ts';
 import { isContentRefused, type Tx } from '../../src/store/db/tx.ts';
 import { halvesOf } from '../../src/venues/http/parts.ts';
 import type { Batch, RecordKind, RejectedRecord } from '../../src/venues/port.ts';
+import type { PriceConfirmations } from './price-confirmations.ts';
 
 /** The dependencies of the stores of pages, in a worker and in the streamer. */
 export interface IngestDeps extends Pick<ProcessContext, 'config' | 'db' | 'partitions' | 'metrics' | 'log' | 'now'> {
   readonly producer: Pick<Producer, 'wakeStage' | 'wakePublisher'>;
+  /** The confirmations of all ticks of the process. Absent: each tick writes its own. */
+  readonly confirmations?: PriceConfirmations;
 }
 
 /** How pages of one kind of records are stored: pages of a walk, or batches of a feed. `W` is the result of writing records. */

@@ -4,7 +4,7 @@ import type { VenueAdapter } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';
 import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
 import type { Sender } from '../../src/webhooks/sender.ts';
-import type { PriceConfirmations } from '../ingest/price-store.ts';
+import type { PriceConfirmations } from '../ingest/price-confirmations.ts';
 import type { PollLeases } from '../polling/poll-leases.ts';
 import type { WaitingLanes } from './waiting-lanes.ts';
 

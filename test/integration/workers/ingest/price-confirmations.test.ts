@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { writePrices } from '../../../../src/store/prices/prices.ts';
-import { PriceConfirmations, priceStore } from '../../../../workers/ingest/price-store.ts';
+import { PriceConfirmations, priceStore } from '../../../../workers/ingest/price-confirmations.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';

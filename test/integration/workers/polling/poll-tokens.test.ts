@@ -6,7 +6,7 @@ import { acquirePollLease, POLL_LEASES } from '../../../../src/store/catalog/pol
 import { sql } from '../../../../src/store/db/tx.ts';
 import { createSolanaTokens } from '../../../../src/venues/solana/token-adapter.ts';
 import type { TokenAdapter } from '../../../../src/venues/token-port.ts';
-import { PriceConfirmations } from '../../../../workers/ingest/price-store.ts';
+import { PriceConfirmations } from '../../../../workers/ingest/price-confirmations.ts';
 import { evaluateAlertsJob } from '../../../../workers/jobs/evaluate-alerts.ts';
 import { pollTokens } from '../../../../workers/jobs/poll-tokens.ts';
 import { anAccount, anAlert, aSubscription } from '../../../factories/alerts.ts';
