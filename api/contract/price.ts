@@ -11,7 +11,9 @@ const quote = shapeOf(OUTCOME_PRICE);
 export const prices = z
   .object({
     market_id: opaqueId,
-    as_of: epochTime.meta({ description: "The venue's time of the newest price." }),
+    as_of: epochTime.meta({
+      description: 'The newest of the times of the prices: when the venue had set it, or last had it unchanged.',
+    }),
     outcomes: z.array(
       z.object({
         ...quote,

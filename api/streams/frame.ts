@@ -52,9 +52,13 @@ interface FrameOptions {
 }
 
 /** Encodes a change. The cursor and the bytes are made at their first use. */
-export function frameOf(change: Change, { cursors, epoch, decimalFormat }: FrameOptions): Frame {
-  const data = toJsonText(dataOf(change), decimalFormat);
-  return new ChangeFrame(change, data, () => cursors.encode({ epoch, seq: change.seq }));
+export function frameOf(change: Change, options: FrameOptions): Frame {
+  return new ChangeFrame(change, options);
+}
+
+/** V8 keeps a text that was joined as a tree of its parts, which takes several times the memory of the copy. */
+function inOnePiece(text: string): string {
+  return Buffer.from(text, 'utf8').toString('utf8');
 }
 
 /** The `data` of a message. Two kinds of change are messages of the type `gap`, which its reason tells apart. */
@@ -83,6 +87,7 @@ function seriesOf({ body }: Change): 'trades' | 'candles' {
   return body['series'] === 'candles' ? 'candles' : 'trades';
 }
 
+/** Thousands of them are kept for clients that reconnect, so a frame has texts and no part of its change. */
 class ChangeFrame implements Frame {
   readonly type: MessageType | 'facts';
   readonly seq: number;
@@ -91,14 +96,16 @@ class ChangeFrame implements Frame {
   readonly marketId: string;
   readonly outcomeId: string | undefined;
   readonly channels: readonly Channel[];
-  readonly conflationKey: string | undefined;
   readonly head: string;
   readonly data: string;
-  readonly #makeCursor: () => string;
+  /** The bucket of a candle. */
+  readonly #bucket: string;
+  readonly #epoch: string;
+  readonly #cursors: StreamCursors;
   #cursor: string | undefined;
   #sse: Buffer | undefined;
 
-  constructor(change: Change, data: string, makeCursor: () => string) {
+  constructor(change: Change, { cursors, epoch, decimalFormat }: FrameOptions) {
     this.kind = change.kind;
     this.type = change.kind === 'facts' ? change.kind : TYPE_OF_KIND[change.kind];
     this.seq = change.seq;
@@ -106,21 +113,30 @@ class ChangeFrame implements Frame {
     this.marketId = change.marketId;
     this.outcomeId = change.outcomeId;
     this.channels = change.kind === 'history' ? [seriesOf(change)] : CHANNELS_OF_KIND[change.kind];
-    this.conflationKey = conflationKeyOf(change);
-    this.head = headOf({
-      type: this.type,
-      seq: change.seq,
-      at: change.at,
-      venue: change.venue,
-      marketId: change.marketId,
-      outcomeId: change.outcomeId,
-    });
-    this.data = data;
-    this.#makeCursor = makeCursor;
+    this.head = inOnePiece(
+      headOf({
+        type: this.type,
+        seq: change.seq,
+        at: change.at,
+        venue: change.venue,
+        marketId: change.marketId,
+        outcomeId: change.outcomeId,
+      }),
+    );
+    this.data = inOnePiece(toJsonText(dataOf(change), decimalFormat));
+    this.#bucket = change.kind === 'candle' ? String(change.body['timestamp'] ?? '') : '';
+    this.#epoch = epoch;
+    this.#cursors = cursors;
+  }
+
+  /** A candle replaces only candles of its own bucket, so that no closed bucket is lost. */
+  get conflationKey(): string | undefined {
+    if (!CONFLATED_KINDS.has(this.kind)) return undefined;
+    return `${this.kind}\n${this.venue}\n${this.marketId}\n${this.outcomeId ?? ''}\n${this.#bucket}`;
   }
 
   get cursor(): string {
-    this.#cursor ??= this.#makeCursor();
+    this.#cursor ??= this.#cursors.encode({ epoch: this.#epoch, seq: this.seq });
     return this.#cursor;
   }
 
@@ -128,13 +144,6 @@ class ChangeFrame implements Frame {
     this.#sse ??= sseOf(this);
     return this.#sse;
   }
-}
-
-/** A candle replaces only candles of its own bucket, so that no closed bucket is lost. */
-function conflationKeyOf({ kind, venue, marketId, outcomeId = '', body }: Change): string | undefined {
-  if (!CONFLATED_KINDS.has(kind)) return undefined;
-  const bucket = kind === 'candle' ? String(body['timestamp'] ?? '') : '';
-  return `${kind}\n${venue}\n${marketId}\n${outcomeId}\n${bucket}`;
 }
 
 interface Head {

@@ -19,7 +19,8 @@ export async function makeDataFolder(subfolder: string, countsStatements: boolea
   const clusterDir = join(path, subfolder);
   const { cluster } = await makeCluster(clusterDir, true);
   if (countsStatements) {
-    await appendFile(join(cluster.data, 'postgresql.conf'), `shared_preload_libraries = 'pg_stat_statements'\n`);
+    const settings = [`shared_preload_libraries = 'pg_stat_statements'`, 'pg_stat_statements.track_planning = on'];
+    await appendFile(join(cluster.data, 'postgresql.conf'), `${settings.join('\n')}\n`);
   }
   return { path, clusterDir, connectionFile: join(cluster.path, 'connection.json') };
 }

@@ -64,13 +64,17 @@ export function ratesBetween(before: Counters, after: Counters): DatabaseRates {
 export interface StatementCost {
   readonly text: string;
   readonly calls: number;
+  /** The time of the executions, without the time of the plans. */
   readonly ms: number;
+  /** A prepared statement with a plan for any values is not planned again. */
+  readonly plans: number;
+  readonly planMs: number;
   readonly rows: number;
   readonly walBytes: number;
 }
 
 const STATEMENTS = `SELECT regexp_replace(query, '\\s+', ' ', 'g') AS text, sum(calls)::float AS calls,
-    sum(total_exec_time)::float AS ms, sum(rows)::float AS rows, sum(wal_bytes)::float AS "walBytes"
+    sum(total_exec_time)::float AS ms, sum(plans)::float AS plans, sum(total_plan_time)::float AS "planMs", sum(rows)::float AS rows, sum(wal_bytes)::float AS "walBytes"
   FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid AND d.datname = current_database()
   JOIN pg_roles r ON r.oid = s.userid GROUP BY 1`;
 

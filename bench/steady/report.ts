@@ -130,7 +130,7 @@ export function textOf(combination: Combination, top: number): string {
     ['Requests to the venues per second', requestTable(combination)],
     ['Scans and rows by table per second', scanTable(combination, top)],
     ['Write-ahead log', walTables(combination, top)],
-    ['Statements by time', statementTable(combination, top, ({ ms }) => ms)],
+    ['Statements by time', statementTable(combination, top, ({ ms, planMs }) => ms + planMs)],
     ['Statements by calls', statementTable(combination, top, ({ calls }) => calls)],
   ];
   return [head.join('\n'), ...parts.map(([name, text]) => `${name}:\n${text}`)].join('\n\n');
@@ -286,16 +286,18 @@ function statementTable({ service }: Combination, top: number, by: (cost: Statem
   const all = statements.reduce((sum, cost) => sum + by(cost), 0);
   const largest = [...statements].sort((a, b) => by(b) - by(a)).slice(0, top);
   return tableOf(
-    ['share', 'calls per second', 'ms per second', 'ms each', 'rows each', 'WAL bytes each', 'writes', 'statement'],
+    [
+      ...['share', 'calls per second', 'ms per second', 'of these for plans', 'ms each', 'plans per second'],
+      ...['rows each', 'WAL bytes each', 'writes', 'statement'],
+    ],
     largest.map((cost) => {
-      const { calls, ms, rows, walBytes, text } = cost;
+      const { calls, ms, plans, planMs, rows, walBytes, text } = cost;
       const share = `${short((100 * by(cost)) / all)} %`;
-      const each = [ms / calls, rows / calls, walBytes / calls].map(short);
+      const whole = ms + planMs;
       return [
         share,
-        short(calls / seconds),
-        short(ms / seconds),
-        ...each,
+        ...[calls / seconds, whole / seconds, planMs / seconds, whole / calls, plans / seconds].map(short),
+        ...[rows / calls, walBytes / calls].map(short),
         writesOf(text),
         text.slice(0, TEXT_LENGTH).replaceAll('|', '\\|'),
       ];
@@ -314,7 +316,7 @@ function pairs(first: string, second: string, values: Readonly<Record<string, nu
 /** One line for a program: rates with their names, and the largest statements. */
 export function jsonLine(combination: Combination, top: number): string {
   const { service, baselines, ...rest } = combination;
-  const largest = [...(service.statements ?? [])].sort((a, b) => b.ms - a.ms).slice(0, top);
+  const largest = [...(service.statements ?? [])].sort((a, b) => b.ms + b.planMs - a.ms - a.planMs).slice(0, top);
   const { statements: _, ...plain } = baselines.plain;
   return JSON.stringify({
     bench: 'steady',

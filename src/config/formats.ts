@@ -138,7 +138,7 @@ export function parseHostNames(text: string): string[] {
   });
 }
 
-/** As `parsed`, for a text that is kept unchanged. */
+/** As `parsedBy`, for a text that is kept unchanged. */
 export function checkedBy(parse: (text: string) => unknown) {
   return (text: string, context: z.RefinementCtx) => {
     try {

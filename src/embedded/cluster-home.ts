@@ -97,7 +97,8 @@ export async function ensureCluster(
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
       '--no-instructions',
-      ...(durable ? [] : ['--no-sync']),
+      // Without checksums a hint bit needs no image of its page in the write-ahead log.
+      ...(durable ? [] : ['--no-sync', '--no-data-checksums']),
     ]);
     if (result.code !== 0) throw new EmbeddedPostgresError(`initdb failed: ${result.stderr.trim()}`);
     // An empty or incomplete folder of an earlier start is harmless.

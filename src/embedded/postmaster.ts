@@ -126,7 +126,8 @@ function settings(durable: boolean): string[] {
     // Without durability it is a cluster of tests, which run several systems at once.
     max_connections: durable ? '200' : '400',
     shared_buffers: `${durable ? sharedMegabytes() : 128}MB`,
-    wal_compression: 'on',
+    // Worth its CPU only on a disk.
+    wal_compression: durable ? 'on' : 'off',
     max_wal_size: '2GB',
     checkpoint_timeout: '15min',
     random_page_cost: '1.1',

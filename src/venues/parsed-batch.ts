@@ -30,3 +30,14 @@ export function addPart<R>(batch: ParsedBatch<R>, part: ParsedBatch<R>): void {
   batch.unknowns.push(...part.unknowns);
   batch.skipped.push(...part.skipped);
 }
+
+/** The batch with the time of another answer: each record has the time of its answer. */
+export function withTime<R extends { asOfMs: number }>(batch: ParsedBatch<R>, asOfMs: number): ParsedBatch<R> {
+  const { records, rejected, unknowns, skipped } = batch;
+  return {
+    records: records.map((record) => ({ ...record, asOfMs })),
+    rejected: [...rejected],
+    unknowns: [...unknowns],
+    skipped: [...skipped],
+  };
+}

@@ -78,7 +78,7 @@ export async function expectSoundForms(page: Page, picture: string, load: () => 
   const inColors = async (width: number, colorScheme: 'dark' | 'light') => {
     await page.emulateMedia({ colorScheme });
     await photograph(page, `${picture}-${width}-${colorScheme}`);
-    expect([await overflow(page), await colorFaults(page)]).toEqual([0, []]);
+    expect([await overflow(page), await contrastFaults(page)]).toEqual([0, []]);
   };
   await page.emulateMedia({ colorScheme: 'dark' });
   await page.setViewportSize(PHONE);
@@ -87,9 +87,9 @@ export async function expectSoundForms(page: Page, picture: string, load: () => 
   expect(await smallTargets(page)).toEqual([]);
   await inColors(PHONE.width, 'light');
   await page.setViewportSize(WIDE);
-  // The check of contrast is most of the work of axe.
-  expect(await accessibilityFaults(page, undefined, ['color-contrast'])).toEqual([]);
   await inColors(WIDE.width, 'light');
+  // The check of contrast is most of the work of axe. The rule of links in texts has seen both sets of colours then.
+  expect(await accessibilityFaults(page, undefined, ['color-contrast'])).toEqual([]);
   await inColors(WIDE.width, 'dark');
 }
 

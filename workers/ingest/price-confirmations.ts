@@ -1,7 +1,9 @@
+import type { PriceRecord } from '../../src/domain/markets/market.ts';
+import type { Decimal } from '../../src/domain/values/decimal.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Database } from '../../src/store/db/tx.ts';
-import { type ConfirmedPrice, confirmPrices } from '../../src/store/prices/checks.ts';
-import type { EqualPrice, TokenPrice } from '../../src/store/prices/prices.ts';
+import { type ConfirmedPrice, confirmPrices, type KnownBlocks } from '../../src/store/prices/confirmations.ts';
+import type { EqualPrice } from '../../src/store/prices/prices.ts';
 
 /** A write touches most blocks of a venue, whether it confirms a hundred prices or ten thousand. */
 const EVERY_MS = 5_000;
@@ -10,8 +12,18 @@ const EVERY_MS = 5_000;
 const KNOWN_FOR_MS = 600_000;
 
 interface KnownQuote {
-  text: string;
-  storedAsOf: Date;
+  readonly tokenId: bigint;
+  readonly price: Decimal;
+  readonly bid: Decimal | undefined;
+  readonly ask: Decimal | undefined;
+  readonly storedAsOf: Date;
+  readonly storedMs: number;
+  /** The latest answer with this quote, epoch milliseconds. */
+  seenAtMs: number;
+  /** The next write confirms it. */
+  isPending: boolean;
+  /** An answer had it since quotes were forgotten last. */
+  isUsed: boolean;
 }
 
 /**
@@ -24,57 +36,68 @@ interface KnownQuote {
  */
 export class PriceConfirmations {
   readonly #context: { readonly db: Database; readonly log: Logger };
-  #pending = new Map<bigint, ConfirmedPrice>();
+  #pending: ConfirmedPrice[] = [];
+  #pendingQuotes: KnownQuote[] = [];
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
-  #known = new Map<bigint, KnownQuote>();
-  /** The quotes of the time before. */
-  #knownBefore = new Map<bigint, KnownQuote>();
-  #knownSinceMs = performance.now();
+  readonly #known = new Map<bigint, KnownQuote>();
+  #forgottenAtMs = performance.now();
+  readonly #blocks: KnownBlocks = new Map();
 
   constructor(context: { readonly db: Database; readonly log: Logger }) {
     this.#context = context;
   }
 
-  /** Confirms the prices whose quotes are known, and returns the others. */
-  confirmKnown<P extends TokenPrice>(prices: readonly P[]): P[] {
-    return prices.filter((price) => {
-      const known = this.#known.get(price.tokenId) ?? this.#knownBefore.get(price.tokenId);
+  /** Confirms the prices of these outcomes whose quotes are known, and returns the others, also those of other outcomes. */
+  confirmKnown<R extends PriceRecord>(records: readonly R[], tokenIdOf: ReadonlyMap<string, bigint>): R[] {
+    return records.filter((record) => {
+      const tokenId = tokenIdOf.get(record.outcomeId);
+      const known = tokenId === undefined ? undefined : this.#known.get(tokenId);
+      const { asOfMs, seenAtMs = asOfMs } = record;
+      if (known === undefined || !isSameQuote(known, record)) return true;
       // A price that is not later than the stored one leads to no confirmation, whose write would find another stored quote.
-      const { asOfMs, seenAtMs = asOfMs } = price;
-      if (known?.text !== textOf(price) || asOfMs < known.storedAsOf.getTime()) return true;
-      if (seenAtMs <= known.storedAsOf.getTime()) return true;
-      this.#confirm(price, known);
+      if (asOfMs < known.storedMs || seenAtMs <= known.storedMs) return true;
+      this.#confirm(known, seenAtMs);
       return false;
     });
   }
 
   /** Confirms prices that the database found equal to the stored ones, and knows their quotes from now on. */
   confirm(equal: readonly EqualPrice[]): void {
-    for (const { price, storedAsOf } of equal) this.#confirm(price, { text: textOf(price), storedAsOf });
+    for (const { price: record, storedAsOf } of equal) {
+      const { tokenId, price, bid, ask, asOfMs, seenAtMs = asOfMs } = record;
+      const former = this.#known.get(tokenId);
+      if (former) former.isPending = false;
+      const storedMs = storedAsOf.getTime();
+      const known = { tokenId, price, bid, ask, storedAsOf, storedMs, seenAtMs, isPending: false, isUsed: true };
+      this.#known.set(tokenId, known);
+      if (seenAtMs > storedMs) this.#confirm(known, seenAtMs);
+    }
   }
 
   /** The next prices of these outcomes are compared with the database. */
   forget(tokenIds: readonly bigint[]): void {
-    for (const tokenId of tokenIds) {
-      this.#known.delete(tokenId);
-      this.#knownBefore.delete(tokenId);
-    }
+    for (const tokenId of tokenIds) this.#known.delete(tokenId);
   }
 
-  #confirm({ tokenId, asOfMs, seenAtMs = asOfMs }: TokenPrice, known: KnownQuote): void {
-    this.#known.set(tokenId, known);
-    const { storedAsOf } = known;
-    if (seenAtMs > storedAsOf.getTime()) this.add([{ tokenId, asOfMs: seenAtMs, storedAsOf }]);
+  #confirm(known: KnownQuote, seenAtMs: number): void {
+    known.seenAtMs = Math.max(known.seenAtMs, seenAtMs);
+    known.isUsed = true;
+    if (known.isPending) return;
+    known.isPending = true;
+    this.#pendingQuotes.push(known);
+    this.#writeLater();
   }
 
   /** Adds the confirmations of a committed page, in any order of pages. */
   add(confirmed: readonly ConfirmedPrice[]): void {
-    for (const one of confirmed) {
-      const known = this.#pending.get(one.tokenId);
-      if (known === undefined || known.asOfMs <= one.asOfMs) this.#pending.set(one.tokenId, one);
-    }
-    if (confirmed.length > 0) this.#timer ??= setTimeout(() => void this.flush(), EVERY_MS).unref();
+    if (confirmed.length === 0) return;
+    this.#pending.push(...confirmed);
+    this.#writeLater();
+  }
+
+  #writeLater(): void {
+    this.#timer ??= setTimeout(() => void this.flush(), EVERY_MS).unref();
   }
 
   /** Writes everything added so far. Never rejects. */
@@ -87,12 +110,13 @@ export class PriceConfirmations {
 
   async #write(): Promise<void> {
     const { db, log } = this.#context;
-    const confirmed = [...this.#pending.values()];
-    this.#pending = new Map();
+    const confirmed = [...this.#pending, ...takePending(this.#pendingQuotes)];
+    this.#pending = [];
+    this.#pendingQuotes = [];
     this.#forgetUnread();
     if (confirmed.length === 0) return;
     try {
-      this.forget(await confirmPrices(db, confirmed));
+      this.forget(await confirmPrices(db, confirmed, this.#blocks));
     } catch (error) {
       log.warn({ err: error, prices: confirmed.length }, 'price confirmations not stored');
     }
@@ -100,13 +124,24 @@ export class PriceConfirmations {
 
   #forgetUnread(): void {
     const nowMs = performance.now();
-    if (nowMs - this.#knownSinceMs < KNOWN_FOR_MS) return;
-    this.#knownSinceMs = nowMs;
-    this.#knownBefore = this.#known;
-    this.#known = new Map();
+    if (nowMs - this.#forgottenAtMs < KNOWN_FOR_MS) return;
+    this.#forgottenAtMs = nowMs;
+    for (const [tokenId, known] of this.#known) {
+      if (!known.isUsed) this.#known.delete(tokenId);
+      known.isUsed = false;
+    }
   }
 }
 
-function textOf({ price, bid, ask }: TokenPrice): string {
-  return `${price} ${bid ?? ''} ${ask ?? ''}`;
+/** The confirmations of these quotes; those that another quote replaced have none. */
+function takePending(quotes: readonly KnownQuote[]): ConfirmedPrice[] {
+  return quotes.flatMap((known) => {
+    if (!known.isPending) return [];
+    known.isPending = false;
+    return [{ tokenId: known.tokenId, asOfMs: known.seenAtMs, storedAsOf: known.storedAsOf }];
+  });
+}
+
+function isSameQuote(one: KnownQuote, other: PriceRecord): boolean {
+  return one.price === other.price && one.bid === other.bid && one.ask === other.ask;
 }

@@ -2,7 +2,7 @@ import type { BookRecord, PriceRecord } from '../../src/domain/markets/market.ts
 import { priceOfBook } from '../../src/domain/markets/quoted-price.ts';
 import { isContentRefused, type Tx } from '../../src/store/db/tx.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
-import type { ConfirmedPrice } from '../../src/store/prices/checks.ts';
+import type { ConfirmedPrice } from '../../src/store/prices/confirmations.ts';
 import { comparePrices, sweepPrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import type { Batch } from '../../src/venues/port.ts';
@@ -45,7 +45,7 @@ export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 
   return {
     kind: 'prices',
     async news(records, { tokenIdOf }) {
-      const unknown = confirmations.confirmKnown(withTokenIds(records, tokenIdOf));
+      const unknown = withTokenIds(confirmations.confirmKnown(records, tokenIdOf), tokenIdOf);
       if (isMostlyNew || unknown.length === 0) {
         isMostlyNew = false;
         return unknown;

@@ -44,19 +44,21 @@ export class FeedBooks {
   readonly #options: BooksOptions;
   readonly #waiting = new Map<bigint, ChangedBook>();
   readonly #stored = new Map<bigint, { atMs: number; asOfMs: number }>();
-  readonly #timer: NodeJS.Timeout;
+  /** Runs while books wait: at rest it would be most of the wake-ups of a process. */
+  #timer: NodeJS.Timeout | undefined;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #failedAtMs = Number.NEGATIVE_INFINITY;
   #storing: Promise<void> | undefined;
+  #isStopped = false;
 
   constructor(options: BooksOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
   }
 
   /** The book of an outcome changed; `read` returns the present one when it is stored. */
   changed(outcome: FeedOutcome, read: () => BookRecord | undefined): void {
     this.#waiting.set(outcome.tokenId, { outcome, changedAtMs: this.#options.now(), read });
+    if (!this.#isStopped) this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS);
   }
 
   /** Forgets an outcome without a subscription. */
@@ -66,12 +68,18 @@ export class FeedBooks {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     clearInterval(this.#timer);
     await this.#storing;
   }
 
   #look(): void {
     if (this.#storing !== undefined) return;
+    if (this.#waiting.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      return;
+    }
     const { now, followed, onStored, onFailed } = this.#options;
     const nowMs = now();
     if (Math.abs(nowMs - this.#failedAtMs) < RETRY_MS) return;

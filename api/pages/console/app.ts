@@ -60,9 +60,9 @@ function isOwn(path: string): boolean {
   return WHOLE_PATHS.has(path) || FOLDERS.has(/^\/[^/]*/.exec(path)?.[0] ?? '');
 }
 
-/** Registers every page. */
 type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'>;
 
+/** Registers the pages that need a session. */
 export function registerConsolePages(router: ConsoleRouter, deps: ConsoleDeps): void {
   marketsPage(router, deps);
   findOptions(router, deps);

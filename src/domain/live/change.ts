@@ -3,7 +3,7 @@ import { type Fields, presentBody } from '../wire/fields.ts';
 import { BOOK, CANDLE, MARKET, PRICE, RESOLUTION, TRADE } from '../wire/market-data.ts';
 
 /**
- * The kinds of changes in the journal. `history` names a range of trades that were added late or removed, and `gap` a range that a venue's
+ * The kinds of changes in the journal. `history` names a range of trades or candles that were added late, corrected or removed, and `gap` a range that a venue's
  * feed may have lost. `facts` is for reads from memory, and streams skip it.
  */
 const CHANGE_KINDS = ['price', 'trade', 'book', 'candle', 'market', 'history', 'gap', 'facts', 'resolution'] as const;
@@ -33,7 +33,7 @@ export interface Change {
    * - `candle`: a candle with its `interval`, which is `1m`
    * - `market`: a market without its long texts: `description`, `resolution_criteria` and `coverage` are absent
    * - `resolution`: a row of the timeline of the result of a market
-   * - `history`: `start` and `end`, epoch seconds: trades of `[start, end)` were added late or removed
+   * - `history`: `series` (`trades` or `candles`), `start` and `end`, epoch seconds: those of `[start, end)` were added, corrected or removed
    * - `gap`: `from` and `to`, epoch seconds; `to` is null while the gap lasts, and another change with the same `gap_id` follows at its end.
    *   `affected` (`books`, `trades` or `markets`) and `reason`
    * - `facts`: `market_ids` and `about`, a FactKind: these facts of these markets changed; `market_id` is empty
@@ -94,7 +94,7 @@ export const CHANNELS_OF_KIND: Readonly<Record<Exclude<ChangeKind, 'history'>, r
   facts: [],
 };
 
-/** The type of the message for a kind of change. A range of history, which no stream sends, is a gap. */
+/** The type of the message for a kind of change. A range of history is sent as a gap. */
 export const TYPE_OF_KIND: Readonly<Record<Exclude<ChangeKind, 'facts'>, MessageType>> = {
   price: 'price',
   trade: 'trade',

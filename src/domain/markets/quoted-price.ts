@@ -26,7 +26,7 @@ export function quotedPrice(quotes: Quotes, lastPrice: Decimal | undefined): Dec
 }
 
 /** The best bid and the best ask of a book. */
-export function quotesOf(book: BookRecord): Quotes {
+export function quotesOf(book: Pick<BookRecord, 'bids' | 'asks'>): Quotes {
   return { bid: book.bids[0]?.price, ask: book.asks[0]?.price };
 }
 

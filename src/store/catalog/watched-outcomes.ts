@@ -74,10 +74,15 @@ export async function openOutcomes(
   }));
 }
 
+/**
+ * The subqueries begin with the outcomes, whatever the statistics of the tables are: with those of an empty catalog, Postgres would read
+ * every outcome of the venue and compare it with each given one.
+ */
 const TRADABLE_OUTCOMES = sql(
   'tradable_outcomes',
-  `SELECT t.id AS token_id, t.mint AS outcome_id FROM token t JOIN outcome o ON o.token_id = t.id JOIN market m ON m.id = o.market_id
-   WHERE t.mint = ANY ($2::text[]) AND m.venue = $1 AND ${TRADABLE}`,
+  `WITH known AS MATERIALIZED (SELECT id, mint FROM token WHERE mint = ANY ($2::text[]))
+   SELECT k.id AS token_id, k.mint AS outcome_id FROM known k WHERE (
+     SELECT (SELECT m.venue = $1 AND ${TRADABLE} FROM market m WHERE m.id = o.market_id) FROM outcome o WHERE o.token_id = k.id)`,
 );
 
 /** The outcomes among these that belong to a tradable market of the venue. */

@@ -105,7 +105,9 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
   }
 
   async function look(client: pg.Client, ownKey: number): Promise<Look> {
-    const { rows } = await inTurn(() => client.query<Look>(LOOK, [PRESENCE_LOCK_SPACE, ownKey]));
+    const { rows } = await inTurn(() =>
+      client.query<Look>({ name: 'look_for_absent', text: LOOK, values: [PRESENCE_LOCK_SPACE, ownKey] }),
+    );
     const [row] = rows;
     if (!row) throw new TypeError('the look at the presences returned no row');
     return row;

@@ -138,7 +138,7 @@ async function advanceOrder(
 
 /**
  * Records an attempt and updates the delivery, in one transaction. A crash before the commit leaves the delivery pending: the lease ends
- * and the attempt is repeated with the same event id, which is the only possible duplicate. Attempts that succeed at the same time share
+ * and the attempt is repeated with the same event id. Attempts that succeed at the same time share
  * a transaction.
  */
 export function finishAttempt(db: Database, made: MadeAttempt, verdict: DeliveryVerdict): Promise<FinishedAttempt> {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Change } from '../../domain/live/change.ts';
-import { WakeUp } from '../../domain/values/signals.ts';
+import { WakeUp, within } from '../../domain/values/signals.ts';
 import { FailureStreaks } from '../../observe/failures.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
@@ -64,17 +64,10 @@ const SESSION_ANSWER_MS = 400;
 
 /** The result of a read of the session; undefined when it fails or lasts too long. */
 async function answered<T>(reading: Promise<T>): Promise<T | undefined> {
-  const late = new AbortController();
-  const silence = delay(SESSION_ANSWER_MS, undefined, { signal: late.signal, ref: false });
-  try {
-    return await Promise.race([reading, silence]).catch(() => undefined);
-  } finally {
-    late.abort();
-    for (const ended of [reading, silence]) ended.catch(() => undefined);
-  }
+  return within(SESSION_ANSWER_MS, reading, () => undefined).catch(() => undefined);
 }
 
-/** What an earlier read has proven stays true, while marks wait. Only the clock of the same time compares. */
+/** What an earlier read has proven stays true while marks wait, unless the clock of the database was set back since. */
 function withEarlierProof(next: JournalHead, last: JournalHead | undefined): JournalHead {
   const isProven = last?.epoch === next.epoch && last.checkedAt > next.checkedAt && last.checkedAt <= next.readAt;
   return isProven ? { ...next, checkedAt: last.checkedAt } : next;

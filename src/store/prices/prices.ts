@@ -3,7 +3,8 @@ import { type FeedReader, heldPartsSql } from '../db/leases.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
 import { insertFactsSql, insertPublishSql } from '../marks/publish-marks.ts';
-import { blockOf, type ConfirmedPrice, checkedAt } from './checks.ts';
+import { blockOf, checkedAt } from './checks.ts';
+import type { ConfirmedPrice } from './confirmations.ts';
 
 /**
  * Upserts latest prices guarded by the venue's time, so that a late poll never replaces a newer price. A changed quote adds a history row,

@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici';
 import { asError } from '../../domain/values/errors.ts';
 import { parseRetryAfter } from '../../domain/values/retry-after.ts';
 import { VenueError } from '../errors.ts';
+import { digestOf } from './answer-memory.ts';
 import { isDeeperThan } from './json-depth.ts';
 
 interface AttemptOptions {
@@ -15,13 +16,18 @@ interface AttemptOptions {
   headers: Record<string, string>;
   maxBodyBytes: number;
   signal: AbortSignal;
+  /** Whether the caller needs nothing of a body with this digest, under these headers. */
+  isKnown?(digest: string, headers: AttemptResult['headers']): boolean;
 }
 
 interface AttemptResult {
   statusCode: number;
   /** Lower-case names. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Undefined for a known body. */
   json: unknown;
+  /** Of the decoded body, when `isKnown` is given. */
+  digest?: string;
 }
 
 /** Far deeper than any answer of a venue. */
@@ -47,13 +53,18 @@ export async function attemptJson(dispatcher: Dispatcher, options: AttemptOption
     await response.body.dump({ limit: DRAIN_BYTES, signal: options.signal });
     throw statusError(options.venue, statusCode, response.headers['retry-after']);
   }
-  const text = await readText(options, response);
+  const body = await readBody(options, response);
+  const digest = options.isKnown && { digest: digestOf(...body) };
+  if (digest && options.isKnown?.(digest.digest, response.headers)) {
+    return { statusCode, headers: response.headers, json: undefined, ...digest };
+  }
+  const text = Buffer.concat(body).toString('utf8');
   if (isDeeperThan(text, MAX_DEPTH)) {
     const why = `the answer is nested deeper than ${MAX_DEPTH} levels`;
     throw new VenueError(options.venue, 'invalid_payload', why, { retryable: true, statusCode });
   }
   try {
-    return { statusCode, headers: response.headers, json: JSON.parse(text) };
+    return { statusCode, headers: response.headers, json: JSON.parse(text), ...digest };
   } catch {
     // The message of the parser quotes the answer, which may repeat the key of the request.
     throw new VenueError(options.venue, 'invalid_payload', `the answer is not JSON (${text.length} characters)`, {
@@ -72,7 +83,8 @@ function statusError(venue: string, statusCode: number, header: string | string[
   });
 }
 
-async function readText(options: AttemptOptions, response: Dispatcher.ResponseData): Promise<string> {
+/** The parts of the decoded body. */
+async function readBody(options: AttemptOptions, response: Dispatcher.ResponseData): Promise<Buffer[]> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   const collect = async (source: AsyncIterable<Buffer>) => {
@@ -96,7 +108,7 @@ async function readText(options: AttemptOptions, response: Dispatcher.ResponseDa
       statusCode: response.statusCode,
     });
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return chunks;
 }
 
 /** The codes of zlib begin with Z_: the bytes arrived and are not a complete gzip stream. Other errors stay as they are. */

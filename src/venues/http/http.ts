@@ -17,6 +17,7 @@ import { type LagMeter, type ProcessLag, processLag } from '../../observe/proces
 import { mayBeOfMember, VenueError, type VenueErrorCode } from '../errors.ts';
 import type { BreakerState, RequestEvent, VenueObserver } from '../observer.ts';
 import { cachedForMs, parseAgeMs } from './age.ts';
+import { type AnswerReader, type AnswerReading, createAnswerMemory } from './answer-memory.ts';
 import { attemptJson } from './attempt.ts';
 import { createHostConnections } from './host-connections.ts';
 import { createMemoryLedger, type OpenLedger } from './rate-ledger.ts';
@@ -54,6 +55,8 @@ export interface VenueHttpOptions {
   headers?: Readonly<Record<string, string>>;
   /** More headers of a request, such as its signature. `path` is the whole path without the query. */
   headersOf?(path: string): Readonly<Record<string, string>>;
+  /** Raw records of repeated answers that are kept for `read`. 0: each answer is read. */
+  maxKeptRows?: number;
   /** A failure that the venue reports in an answer of status 200. */
   failureIn?(json: unknown): VenueError | undefined;
   observer?: VenueObserver;
@@ -80,8 +83,11 @@ export interface BatchRequest {
 }
 
 /** A successful answer. */
-export interface VenueAnswer {
+export interface VenueAnswer extends AnswerFacts {
   json: unknown;
+}
+
+interface AnswerFacts {
   /** Lower-case names. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
   /** How long the answer was in a cache (RFC 9111 section 5.1), milliseconds; 0 without an `Age` header. */
@@ -95,6 +101,11 @@ export interface VenueAnswer {
   observedAt: number;
 }
 
+interface Asked extends VenueRequest {
+  /** The answer needs no JSON when its body has a known digest. */
+  isKnown?(digest: string, observedAt: number): boolean;
+}
+
 /** The client of one venue host. All calls throw VenueError only. */
 export interface VenueHttp {
   readonly host: string;
@@ -106,6 +117,14 @@ export interface VenueHttp {
   post(request: VenueRequest & { body: unknown }): Promise<VenueAnswer>;
   /** The body of `post`. */
   postJson(request: VenueRequest & { body: unknown }): Promise<unknown>;
+  /**
+   * The reading of the answer, by POST with a `body`, else by GET. An answer with the bytes of the last one to this request is not parsed:
+   * its reading is the former one. A route has one reader.
+   */
+  read<R extends AnswerReading>(
+    request: VenueRequest & { body?: unknown },
+    reader: AnswerReader<R>,
+  ): Promise<AnswerFacts & { reading: R }>;
   /** So many routes failed since the last success that the host is the cause, and not the ids of one request. */
   isFailing(): boolean;
   /** Counts failures against the host that it did not count yet, because an id of a batch could have caused them. */
@@ -171,12 +190,14 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   });
   breaker.onStateChange((state) => observer?.onBreaker?.({ venue, host: url.host, state: BREAKER_STATES[state] }));
 
+  const memory = createAnswerMemory(options.maxKeptRows);
+
   async function attempt(
-    request: VenueRequest,
+    request: Asked,
     body: string | undefined,
     signal: AbortSignal,
     takenAt: number,
-  ): Promise<VenueAnswer> {
+  ): Promise<VenueAnswer & { digest?: string }> {
     const query = request.query?.toString();
     const started = performance.now();
     const report = (outcome: RequestEvent['outcome'], statusCode?: number, ageMs?: number) =>
@@ -206,6 +227,9 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
         ...(body !== undefined && { body }),
         maxBodyBytes: options.maxBodyBytes ?? 32 * 1024 * 1024,
         signal: deadline.signal,
+        ...(request.isKnown && {
+          isKnown: (digest, { age }) => request.isKnown?.(digest, started - cachedForMs(parseAgeMs(age))) ?? false,
+        }),
       });
       const failure = options.failureIn?.(result.json);
       if (failure) throw failure;
@@ -216,7 +240,8 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       report('ok', result.statusCode, ageMs);
       const cachedMs = cachedForMs(ageMs);
       const observedAt = started - cachedMs;
-      return { json: result.json, headers: result.headers, ageMs: ageMs ?? 0, cachedMs, observedAt };
+      const { statusCode: _, ...rest } = result;
+      return { ...rest, ageMs: ageMs ?? 0, cachedMs, observedAt };
     } catch (thrown) {
       const error = toVenueError(venue, thrown, request.signal, deadline);
       // Some venues repeat the key that they refuse.
@@ -252,7 +277,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     }
   }
 
-  async function guarded(request: VenueRequest, body: string | undefined, call: CallDeadline) {
+  async function guarded(request: Asked, body: string | undefined, call: CallDeadline) {
     // While one call tests whether the venue has recovered, the others fail at once instead of queueing behind it.
     if (breaker.state === CircuitState.HalfOpen) throw circuitOpen(venue, fault);
     // The one call that tests an open breaker decides about the host, even a batch.
@@ -281,7 +306,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     return call(request, JSON.stringify(request.body));
   }
 
-  async function call(request: VenueRequest, body?: string): Promise<VenueAnswer> {
+  async function call(request: Asked, body?: string): Promise<VenueAnswer & { digest?: string }> {
     const deadline = openStretchingDeadline([request.signal], callTimeoutMs, lag.begin());
     const attempts = request.batch?.isPart ? 1 : maxAttempts;
     let backoff: IBackoff<unknown> | undefined;
@@ -317,6 +342,13 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     getJson: async (request) => (await call(request)).json,
     post,
     postJson: async (request) => (await post(request)).json,
+    async read({ body, ...request }, reader) {
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      const { route, path, query } = request;
+      const last = memory.last([route, path, String(query ?? ''), text ?? ''], reader);
+      const answer = await call({ ...request, isKnown: last.isKnown }, text);
+      return { ...answer, reading: last.readingOf(answer) };
+    },
     isFailing: () => failingRoutes.size >= ROUTES_OF_FAILING_HOST,
     async blame(failures) {
       for (const failure of failures) {

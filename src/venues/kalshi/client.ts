@@ -1,5 +1,6 @@
 import { isHttpStatus, VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
+import type { AnswerReading } from '../http/answer-memory.ts';
 import { type BatchRequest, createVenueHttp, type VenueHttp, type VenueHttpSettings } from '../http/http.ts';
 import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
@@ -38,8 +39,13 @@ export interface KalshiClient {
   getEvent(eventTicker: string, signal: AbortSignal, batch?: BatchRequest): Promise<unknown>;
   /** `GET /markets` by ticker, at most 100. Unknown tickers and archived markets are absent. */
   listQuotes(tickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
-  /** A page of `GET /markets` with the quotes of all markets that match, without combinations. */
-  listAllQuotes(parameters: Parameters, signal: AbortSignal, batch?: BatchRequest): Promise<ListAnswer & ObservedRows>;
+  /** A page of `GET /markets` with the quotes of all markets that match, without combinations, as its reading. */
+  readAllQuotes<R extends AnswerReading>(
+    parameters: Parameters,
+    signal: AbortSignal,
+    batch: BatchRequest | undefined,
+    read: (answer: ListAnswer) => R,
+  ): Promise<{ reading: R; observedAt: number }>;
   /** Rows `{ticker, orderbook_fp}`; at most 100 tickers. */
   listBooks(tickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** One such row. */
@@ -119,10 +125,10 @@ export function createKalshiClient(options: ClientOptions): KalshiClient {
       const { json, observedAt } = await http.get({ route: 'quotes', path: '/markets', query, signal, batch });
       return { rows: readList(json, 'markets').rows, observedAt };
     },
-    async listAllQuotes(parameters, signal, batch) {
+    readAllQuotes(parameters, signal, batch, read) {
       const query = queryOf({ ...NO_COMBINATIONS, ...parameters });
-      const { json, observedAt } = await http.get({ route: 'all_quotes', path: '/markets', query, signal, batch });
-      return { ...readList(json, 'markets'), observedAt };
+      const request = { route: 'all_quotes', path: '/markets', query, signal, batch };
+      return http.read(request, { read: (json) => read(readList(json, 'markets')) });
     },
     async listBooks(tickers, signal, batch) {
       const query = new URLSearchParams(tickers.map((ticker): [string, string] => ['tickers', ticker]));
@@ -172,7 +178,10 @@ function openHttp({
   http,
   observer,
   key,
-}: ClientOptions): Pick<VenueHttp, 'get' | 'getJson' | 'host' | 'breakerState' | 'isFailing' | 'blame' | 'close'> {
+}: ClientOptions): Pick<
+  VenueHttp,
+  'get' | 'getJson' | 'read' | 'host' | 'breakerState' | 'isFailing' | 'blame' | 'close'
+> {
   let unsignedUntilMs = Number.NEGATIVE_INFINITY;
   const isSigned = () => key !== undefined && performance.now() >= unsignedUntilMs;
   const opened = createVenueHttp({
@@ -183,10 +192,10 @@ function openHttp({
     ...(observer && { observer }),
     headersOf: (path) => (key !== undefined && isSigned() ? signedHeaders(key, Date.now(), path) : {}),
   });
-  const get: VenueHttp['get'] = async (request) => {
+  async function withoutRefusedKey<A>(ask: () => Promise<A>): Promise<A> {
     const wasSigned = isSigned();
     try {
-      return await opened.get(request);
+      return await ask();
     } catch (error) {
       if (!wasSigned || !isHttpStatus(error, [401])) throw error;
       // Of several requests that the venue refuses at once, the first ends the use of the key.
@@ -194,10 +203,12 @@ function openHttp({
         unsignedUntilMs = performance.now() + UNSIGNED_FOR_MS;
         observer?.onKeyRefused?.({ venue: KALSHI, host: opened.host, statusCode: 401 });
       }
-      return opened.get(request);
+      return ask();
     }
-  };
-  return { ...opened, get, getJson: async (request) => (await get(request)).json };
+  }
+  const get: VenueHttp['get'] = (request) => withoutRefusedKey(() => opened.get(request));
+  const read: VenueHttp['read'] = (request, reader) => withoutRefusedKey(() => opened.read(request, reader));
+  return { ...opened, get, read, getJson: async (request) => (await get(request)).json };
 }
 
 function queryOf(parameters: Parameters): URLSearchParams {

@@ -1,10 +1,12 @@
 import { isHttpStatus, mayBeOfMember, VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
+import { readingSize } from '../http/answer-memory.ts';
+import { withTime } from '../parsed-batch.ts';
 import type { PriceSweep } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import type { Report } from '../report.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
-import type { KalshiClient } from './client.ts';
+import type { KalshiClient, ListAnswer } from './client.ts';
 import { fieldOf } from './models.ts';
 import { parsePrices } from './parse-price.ts';
 import {
@@ -44,11 +46,11 @@ export function createPriceSweep(client: KalshiClient, settings: SweepSettings, 
         const parameters = { limit: settings.marketsPerPage, ...nextFilters(part) };
         // The last failure before the host is at fault counts for the breaker.
         const request = isHostFailing(part) ? undefined : { isPart: isNarrowed(part) };
-        const answer = await client.listAllQuotes(parameters, signal, request);
-        const { rows, nextCursor } = answer;
-        const batch = report.counted('prices', rows.length, parsePrices(rows, observedAtMs(answer, now())), 2);
-        const markets = part.listing === 'rest' ? 0 : rows.length;
-        return { ...batch, markets, ...end(afterPage(part, nextCursor, rows.map(createdSecondOf))) };
+        const answer = await client.readAllQuotes(parameters, signal, request, readQuotes);
+        const { rows, nextCursor, created, prices } = answer.reading;
+        const batch = report.counted('prices', rows, withTime(prices, observedAtMs(answer, now())), 2);
+        const markets = part.listing === 'rest' ? 0 : rows;
+        return { ...batch, markets, ...end(afterPage(part, nextCursor, created)) };
       } catch (error) {
         if (!(error instanceof VenueError) || signal.aborted) throw error;
         if (isHttpStatus(error, [400, 422]))
@@ -63,6 +65,13 @@ export function createPriceSweep(client: KalshiClient, settings: SweepSettings, 
       }
     },
   };
+}
+
+/** A page, with the time of its answer at 0. */
+function readQuotes({ rows, nextCursor }: ListAnswer) {
+  const prices = parsePrices(rows, 0);
+  const size = readingSize(rows.length, prices.rejected);
+  return { size, rows: rows.length, nextCursor, created: rows.map(createdSecondOf), prices };
 }
 
 function createdSecondOf(row: unknown): number | undefined {

@@ -3,10 +3,12 @@ import { VENUES } from '../../domain/markets/venue.ts';
 import { DAY_MS } from '../../domain/values/durations.ts';
 import { isOfHost, VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
-import type { VenueHttpSettings } from '../http/http.ts';
+import { readingSize } from '../http/answer-memory.ts';
+import type { BatchRequest, VenueHttpSettings } from '../http/http.ts';
 import { type Asked, joinAnswers, unreadOf } from '../http/member-batches.ts';
 import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
+import { withTime } from '../parsed-batch.ts';
 import type {
   Batch,
   CallContext,
@@ -191,23 +193,29 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
     },
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
-      const wanted = new Set(outcomeIds);
       const contractIds = [...new Set(outcomeIds.flatMap((id) => partsOfOutcomeId(id)?.contractId ?? []))];
-      const asked = await probs.ask(contractIds, (ids, request) => client.listProbs(ids, context.signal, request), {
-        size: MAX_PROBS,
-      });
+      const ask = (ids: readonly string[], request: BatchRequest) =>
+        client.readProbs(ids, context.signal, request, readProbs);
+      const asked = await probs.ask(contractIds, ask, { size: MAX_PROBS });
       const nowMs = context.now();
       const { rows, batch } = joinAnswers('prices', asked, nowMs, (answer) => ({
-        rows: countProbs(answer.probs),
-        part: parseProbs(answer.probs, observedAtMs(answer, nowMs), wanted),
+        rows: answer.reading.rows,
+        part: withTime(answer.reading.prices, observedAtMs(answer, nowMs)),
       }));
-      return { ...report.counted('prices', rows, batch), ...unreadOf(asked) };
+      return { ...report.requested('prices', report.counted('prices', rows, batch), outcomeIds), ...unreadOf(asked) };
     },
 
     fetchBooks: async () => ({ records: [], rejected: [] }),
 
     close: () => client.close(),
   };
+}
+
+/** An answer, with its time at 0. */
+function readProbs(probs: Readonly<Record<string, unknown>>) {
+  const rows = countProbs(probs);
+  const prices = parseProbs(probs, 0);
+  return { size: readingSize(rows, prices.rejected), rows, prices };
 }
 
 /** Rejections within the overlap were reported when the bets were first read. */

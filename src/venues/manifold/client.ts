@@ -1,4 +1,5 @@
 import { VenueError } from '../errors.ts';
+import type { AnswerReading } from '../http/answer-memory.ts';
 import { type BatchRequest, createVenueHttp, type VenueHttpSettings } from '../http/http.ts';
 import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
@@ -24,12 +25,6 @@ export interface BetsQuery {
   limit: number;
 }
 
-/** Probabilities by contract id and their moment: see `VenueAnswer.observedAt`. */
-interface ObservedProbs {
-  probs: Record<string, unknown>;
-  observedAt: number;
-}
-
 /** Manifold's v0 read endpoints ([routes](../../../docs/venues.md#manifold)). Every call throws VenueError only. */
 export interface ManifoldClient {
   /** `LiteMarket`s, newest first in the requested order. */
@@ -38,8 +33,13 @@ export interface ManifoldClient {
   getMarket(contractId: string, signal: AbortSignal, batch?: BatchRequest): Promise<unknown>;
   /** Bets of one market, or of all public markets. */
   listBets(query: BetsQuery, signal: AbortSignal): Promise<unknown[]>;
-  /** Probabilities by contract id, at most 100; unknown contracts are absent. */
-  listProbs(contractIds: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedProbs>;
+  /** The reading of probabilities by contract id, at most 100; unknown contracts are absent. */
+  readProbs<R extends AnswerReading>(
+    contractIds: readonly string[],
+    signal: AbortSignal,
+    batch: BatchRequest | undefined,
+    read: (probs: Record<string, unknown>) => R,
+  ): Promise<{ reading: R; observedAt: number }>;
   /** The batches of one route. */
   members(route: string): MemberBatches;
   breakerState(): BreakerState;
@@ -82,12 +82,11 @@ export function createManifoldClient(options: {
       if (contractId !== undefined) query.set('contractId', contractId);
       return readArray(await http.getJson({ route: 'bets', path: '/bets', query, signal }), 'bets');
     },
-    async listProbs(contractIds, signal, batch) {
+    readProbs(contractIds, signal, batch, read) {
       const query = new URLSearchParams();
       for (const id of contractIds) query.append('ids', id);
       const request = { route: 'market_probs', path: '/market-probs', query, signal, batch };
-      const { json, observedAt } = await http.get(request);
-      return { probs: readObject(json), observedAt };
+      return http.read(request, { read: (json) => read(readObject(json)) });
     },
     members: (route) => createMemberBatches({ ...http, venue: MANIFOLD, route, observer: options.observer }),
     breakerState: () => http.breakerState(),

@@ -6,18 +6,12 @@ import { accept, type Reading, reject, rejectRecord } from '../rejection.ts';
 import { outcomeIdOf, VENUE_ID } from './outcome-ids.ts';
 
 /**
- * The answer of `GET /market-probs` as prices; pure. NO of a binary market is one minus its YES, digit for digit. Only outcomes in `wanted`
- * are returned. The venue gives no time: `asOfMs` is that of the answer.
+ * The answer of `GET /market-probs` as prices; pure. NO of a binary market is one minus its YES, digit for digit. The venue gives no time: `asOfMs` is that of the answer.
  */
-export function parseProbs(
-  probs: Readonly<Record<string, unknown>>,
-  asOfMs: number,
-  wanted: ReadonlySet<string>,
-): ParsedBatch<PriceRecord> {
+export function parseProbs(probs: Readonly<Record<string, unknown>>, asOfMs: number): ParsedBatch<PriceRecord> {
   const batch = emptyBatch<PriceRecord>();
   const put = (outcomeId: string, price: Decimal) => {
-    if (wanted.has(outcomeId)) batch.records.push({ outcomeId, asOfMs, price });
-    else batch.skipped.push('not_requested');
+    batch.records.push({ outcomeId, asOfMs, price });
   };
   for (const [contractId, entry] of Object.entries(probs)) {
     for (const { answerId, prob } of readEntry(contractId, entry)) {

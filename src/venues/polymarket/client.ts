@@ -1,5 +1,6 @@
 import { isHttpStatus, VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
+import type { AnswerReading } from '../http/answer-memory.ts';
 import {
   type BatchRequest,
   createVenueHttp,
@@ -69,8 +70,20 @@ export interface PolymarketClient {
   listResolutions(conditionIds: readonly string[], signal: AbortSignal): Promise<unknown[]>;
   /** Unknown and closed tokens are absent from the answer. */
   listBooks(tokenIds: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
-  /** Tokens that never traded are absent, or have no side. */
-  listLastTrades(tokenIds: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
+  /** The reading of the same answer. */
+  readBooks<R extends AnswerReading>(
+    tokenIds: readonly string[],
+    signal: AbortSignal,
+    batch: BatchRequest | undefined,
+    reader: { read(rows: unknown[], observedAt: number): R; holds(reading: R, observedAt: number): boolean },
+  ): Promise<{ reading: R; observedAt: number }>;
+  /** The reading of the last trades. Tokens that never traded are absent, or have no side. */
+  readLastTrades<R extends AnswerReading>(
+    tokenIds: readonly string[],
+    signal: AbortSignal,
+    batch: BatchRequest | undefined,
+    read: (rows: unknown[]) => R,
+  ): Promise<{ reading: R; observedAt: number }>;
   /** The only row is the book. */
   getBook(tokenId: string, signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** The batches of one route of Gamma or of the CLOB. */
@@ -146,10 +159,13 @@ export function createPolymarketClient(options: {
       const { json, observedAt } = await clob.post(request);
       return { rows: readArray(json, 'books'), observedAt };
     },
-    async listLastTrades(tokenIds, signal, batch) {
+    readBooks(tokenIds, signal, batch, { read, holds }) {
+      const request = { route: 'books', path: '/books', body: tokens(tokenIds), signal, batch };
+      return clob.read(request, { read: (json, observedAt) => read(readArray(json, 'books'), observedAt), holds });
+    },
+    readLastTrades(tokenIds, signal, batch, read) {
       const request = { route: 'last_trades', path: '/last-trades-prices', body: tokens(tokenIds), signal, batch };
-      const { json, observedAt } = await clob.post(request);
-      return { rows: readArray(json, 'last trades'), observedAt };
+      return clob.read(request, { read: (json) => read(readArray(json, 'last trades')) });
     },
     async getBook(tokenId, signal, batch) {
       const query = new URLSearchParams({ token_id: tokenId });

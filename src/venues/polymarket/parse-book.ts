@@ -20,17 +20,44 @@ import { type ClobBook, clobBook, clobLastTrade } from './models.ts';
 /** 2018, before the venue existed: a lower time is in seconds or garbage. */
 const MIN_MS = 1_514_764_800_000;
 
-/**
- * CLOB books (`POST /books`, `GET /book`), sorted, merged and without empty levels, in any order of the payload; pure. `requested` limits
- * the tokens to those of the request.
- */
+/** A book without the time of its answer. */
+export interface UndatedBook extends Pick<BookRecord, 'outcomeId' | 'bids' | 'asks'> {
+  /** When it changed last, epoch milliseconds; absent where the venue does not state it. */
+  changedAtMs?: number;
+}
+
+/** CLOB books as `readBooks` reads them, with the time of their answer. */
 export function parseBooks(
   kind: 'books' | 'prices',
   rows: readonly unknown[],
   nowMs: number,
   requested?: ReadonlySet<string>,
 ): ParsedBatch<BookRecord> {
-  const batch = emptyBatch<BookRecord>();
+  const { records, ...batch } = readBooks(kind, rows, nowMs, requested);
+  const dated = ({ changedAtMs, ...book }: UndatedBook) => ({ ...book, ...timesOf(changedAtMs, nowMs) });
+  return { ...batch, records: records.map(dated) };
+}
+
+/** The times of a book in an answer of this moment. The venue's time is that of the last change of the book. */
+export function timesOf(
+  changedAtMs: number | undefined,
+  answeredAtMs: number,
+): Pick<BookRecord, 'asOfMs' | 'seenAtMs'> {
+  const asOfMs = changedAtMs ?? answeredAtMs;
+  return { asOfMs, ...(asOfMs !== answeredAtMs && { seenAtMs: answeredAtMs }) };
+}
+
+/**
+ * CLOB books (`POST /books`, `GET /book`), sorted, merged and without empty levels, in any order of the payload; pure. `requested` limits
+ * the tokens to those of the request. At a later moment the same rows make the same batch, unless a time was ahead: see `latestTimeOf`.
+ */
+export function readBooks(
+  kind: 'books' | 'prices',
+  rows: readonly unknown[],
+  nowMs: number,
+  requested?: ReadonlySet<string>,
+): ParsedBatch<UndatedBook> {
+  const batch = emptyBatch<UndatedBook>();
   const seen = new Set<string>();
   for (const row of rows) {
     const reading = parseBook(row, nowMs, seen, requested);
@@ -45,12 +72,20 @@ export function parseBooks(
   return batch;
 }
 
+/** The latest time of any row, epoch milliseconds. `readBooks` rejects rows whose time is further ahead than `MAX_AHEAD_MS`. */
+export function latestTimeOf(rows: readonly unknown[]): number {
+  return rows.reduce((latest: number, row) => {
+    const ms = Number((row as { timestamp?: unknown } | null)?.timestamp);
+    return Number.isNaN(ms) ? latest : Math.max(latest, ms);
+  }, 0);
+}
+
 function parseBook(
   row: unknown,
   nowMs: number,
   seen: ReadonlySet<string>,
   requested: ReadonlySet<string> | undefined,
-): Reading<BookRecord> {
+): Reading<UndatedBook> {
   const reading = readModel(clobBook, row);
   if (!reading.ok) return reading;
   const raw = reading.value;
@@ -58,8 +93,8 @@ function parseBook(
   if (requested && !requested.has(raw.asset_id))
     return reject('not_requested', 'asset_id: the token was not requested');
   if (seen.has(raw.asset_id)) return reject('duplicate_record', 'asset_id: the same token twice in one answer');
-  const asOf = readTime(raw, nowMs);
-  if (!asOf.ok) return asOf;
+  const changedAt = readTime(raw, nowMs);
+  if (!changedAt.ok) return changedAt;
   const bids = readSide('bids', raw.bids, -1);
   if (!bids.ok) return bids;
   const asks = readSide('asks', raw.asks, 1);
@@ -71,16 +106,14 @@ function parseBook(
   }
   return accept({
     outcomeId: raw.asset_id,
-    asOfMs: asOf.value,
-    // The venue's time is that of the last change of the book.
-    ...(asOf.value !== nowMs && { seenAtMs: nowMs }),
+    ...(changedAt.value !== undefined && { changedAtMs: changedAt.value }),
     bids: bids.value,
     asks: asks.value,
   });
 }
 
-function readTime(raw: ClobBook, nowMs: number): Reading<number> {
-  if (raw.timestamp === undefined || raw.timestamp === null || raw.timestamp === '') return accept(nowMs);
+function readTime(raw: ClobBook, nowMs: number): Reading<number | undefined> {
+  if (raw.timestamp === undefined || raw.timestamp === null || raw.timestamp === '') return accept(undefined);
   const ms = Number(raw.timestamp);
   if (!Number.isSafeInteger(ms)) return reject('invalid_field', 'timestamp: not whole milliseconds');
   if (ms > nowMs + MAX_AHEAD_MS) return reject('timestamp_in_future', `timestamp: ${ms}`);
@@ -114,11 +147,19 @@ function mergeEqualPrices(levels: readonly PriceLevel[]): PriceLevel[] {
   return merged;
 }
 
+/** The best level of each side. */
+export function bestLevels({ bids, asks }: Pick<BookRecord, 'bids' | 'asks'>): Pick<BookRecord, 'bids' | 'asks'> {
+  return { bids: bids.slice(0, 1), asks: asks.slice(0, 1) };
+}
+
 /** The best level of each side of the book of the market's other token: one minus the price, on the opposite side. */
-export function bestQuotesOfOther({ bids, asks, ...book }: BookRecord, outcomeId: string): BookRecord {
+export function bestLevelsOfOther({
+  bids,
+  asks,
+}: Pick<BookRecord, 'bids' | 'asks'>): Pick<BookRecord, 'bids' | 'asks'> {
   const best = (levels: readonly PriceLevel[]) =>
     levels.slice(0, 1).map(({ price, size }) => ({ price: subtractDecimals(ONE, price), size }));
-  return { ...book, outcomeId, bids: best(asks), asks: best(bids) };
+  return { bids: best(asks), asks: best(bids) };
 }
 
 /** The price of a book. A last trade that clearly belongs to the other outcome is ignored. */

@@ -72,8 +72,7 @@ describe.skipIf(recordings === undefined)('the Manifold recordings', () => {
       if (row.outcomeType === 'BINARY' && row.probability !== undefined) probs[row.id] = { prob: row.probability };
     }
     const ids = Object.keys(probs);
-    const wanted = new Set(ids.flatMap((id) => [`${id}:YES`, `${id}:NO`]));
-    const { records, rejected } = parseProbs(probs, RECORDED_AT_MS, wanted);
+    const { records, rejected } = parseProbs(probs, RECORDED_AT_MS);
     // The venue's own rounding: one market is at 1.000000000000004, which is not a probability.
     expect(rejected.map(({ reason, detail }) => `${reason} ${detail}`)).toEqual([
       'price_out_of_range prob: 1.000000000000004',

@@ -134,12 +134,13 @@ afterEach(() => rm(dir, { recursive: true, force: true }));
 afterAll(() => rm(archivedDir, { recursive: true, force: true }));
 
 describe('archive check', () => {
-  const DAMAGE: readonly (readonly [string, (path: string) => Promise<void>, RegExp])[] = [
-    ['is gone', (path) => rm(path), /is missing/],
-    ['is cut', (path) => truncate(path, 200), /has 200 bytes in place of \d+/],
-    ['got longer', (path) => appendFile(path, 'more'), /bytes in place of/],
+  /** Each archived day has its own damage: one check finds them all. */
+  const ARCHIVED = [...DAYS.map((date) => dayOf('trades', date)), dayOf('prices')];
+  const DAMAGE: readonly (readonly [(path: string) => Promise<void>, RegExp])[] = [
+    [(path) => rm(path), /is missing/],
+    [(path) => truncate(path, 200), /has 200 bytes in place of \d+/],
+    [(path) => appendFile(path, 'more'), /bytes in place of/],
     [
-      'has a changed byte',
       async (path) => {
         const bytes = await readFile(path);
         bytes[60] = (bytes[60] ?? 0) ^ 1;
@@ -148,16 +149,30 @@ describe('archive check', () => {
       /another sha256/,
     ],
   ];
-  it.each(DAMAGE)('names a file that %s, and makes it again from Postgres', async (_, damage, problem) => {
-    await damage(await pathOf(dayOf('trades')));
-    const place = `${folderOf(dayOf('trades'))}/${await presentOf(dayOf('trades'))}`;
-    expect(await check()).toEqual([
-      { place, problem: expect.stringMatching(problem), remedy: '--repair archives the day again', isRepaired: false },
-    ]);
-    const [repaired, former] = await check(true);
-    expect(repaired).toMatchObject({ place, isRepaired: true });
-    expect(former).toMatchObject({ place: formerPlaceOf(place.split('/').at(-1) ?? ''), isRepaired: true });
-    expect((await readPresentFile(test.db, dayOf('trades')))?.revision).toBe(2);
+  it('names files that are gone, cut, longer or have a changed byte, and makes them again from Postgres', async () => {
+    const damaged = await Promise.all(
+      ARCHIVED.map(async (day, index) => {
+        const [damage, problem] = DAMAGE[index] ?? [rm, /^$/];
+        const file = await presentOf(day);
+        await damage(join(dir, folderOf(day), file));
+        return {
+          place: `${folderOf(day)}/${file}`,
+          former: formerPlaceOf(file),
+          problem: expect.stringMatching(problem),
+        };
+      }),
+    );
+    const remedy = '--repair archives the day again';
+    const named = damaged.map(({ place, problem }) => ({ place, problem, remedy, isRepaired: false }));
+    const found = await check();
+    expect(found).toHaveLength(ARCHIVED.length);
+    expect(found).toEqual(expect.arrayContaining(named));
+    const repaired = await check(true);
+    const places = damaged.flatMap(({ place, former }) => [place, former]);
+    expect(repaired.map(({ place, isRepaired }) => [place, isRepaired]).sort()).toEqual(
+      places.map((place) => [place, true]).sort(),
+    );
+    for (const day of ARCHIVED) expect((await readPresentFile(test.db, day))?.revision).toBe(2);
     await clean();
   });
 
@@ -185,21 +200,29 @@ describe('archive check', () => {
   });
 
   it('names a missing or different manifest, and describes the folder again', async () => {
-    const manifest = join(dir, folderOf(dayOf('prices')), 'manifest.json');
-    const right = await readFile(manifest, 'utf8');
-    for (const [text, problem] of [
-      [right.replace(/"rows": \d+/, '"rows": 7'), 'states another rows than the catalog'],
-      [right.replace('"kalshi"', '"manifold"'), 'describes another day'],
-      ['{"files"', expect.stringMatching(/cannot be read/)],
-      [undefined, 'is missing'],
-    ] as const) {
-      if (text === undefined) await rm(manifest);
-      else await writeFile(manifest, text);
-      expect(await check()).toMatchObject([{ place: `${folderOf(dayOf('prices'))}/manifest.json`, problem }]);
-      expect(await check(true)).toMatchObject([{ isRepaired: true }]);
-      expect(await readFile(manifest, 'utf8')).toBe(right);
-      await clean();
-    }
+    const faults: readonly (readonly [(right: string) => string | undefined, unknown])[] = [
+      [(right) => right.replace(/"rows": \d+/, '"rows": 7'), 'states another rows than the catalog'],
+      [(right) => right.replace('"kalshi"', '"manifold"'), 'describes another day'],
+      [() => '{"files"', expect.stringMatching(/cannot be read/)],
+      [() => undefined, 'is missing'],
+    ];
+    const manifests = await Promise.all(
+      ARCHIVED.map(async (day, index) => {
+        const path = join(dir, folderOf(day), 'manifest.json');
+        const right = await readFile(path, 'utf8');
+        const [change, problem] = faults[index] ?? [() => right, ''];
+        const text = change(right);
+        if (text === undefined) await rm(path);
+        else await writeFile(path, text);
+        return { path, right, found: expect.objectContaining({ place: `${folderOf(day)}/manifest.json`, problem }) };
+      }),
+    );
+    const found = await check();
+    expect(found).toHaveLength(ARCHIVED.length);
+    expect(found).toEqual(expect.arrayContaining(manifests.map((each) => each.found)));
+    expect((await check(true)).map(({ isRepaired }) => isRepaired)).toEqual(ARCHIVED.map(() => true));
+    for (const { path, right } of manifests) expect(await readFile(path, 'utf8')).toBe(right);
+    await clean();
   });
 
   it('moves the file that counts back from the former ones', async () => {

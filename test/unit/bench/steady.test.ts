@@ -128,7 +128,7 @@ describe('the tables', () => {
   });
 
   it('count the statements that begin or end a transaction apart', () => {
-    const cost = { ms: 1, rows: 0, walBytes: 0 };
+    const cost = { ms: 1, plans: 0, planMs: 0, rows: 0, walBytes: 0 };
     const statements = [
       { ...cost, text: 'START TRANSACTION', calls: 10 },
       { ...cost, text: 'SELECT $1', calls: 30 },

@@ -10,6 +10,13 @@ const PATTERN = /[<>*{}\s]/;
 const MAX_LINE = 140;
 const MAX_IMAGE_BYTES = 300 * 1024;
 
+const SOURCES = ['api', 'bench', 'bin', 'cli', 'clients/cli/src', 'deploy', 'scripts', 'sim', 'src', 'test', 'workers'];
+const OWN_PATH = 'test/unit/docs/links.test.ts';
+
+function filesOf(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true }).map((name) => join(folder, String(name)));
+}
+
 const SCRIPTS = Object.keys(
   (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }).scripts,
 );
@@ -55,6 +62,29 @@ describe.each(PAGES)('%s', (page) => {
       : [...SCRIPTS, ...(/\bclients\/typescript\b/.test(proseOf(page)) ? clientScripts() : [])];
     expect(named.filter((name) => !known.includes(name))).toEqual([]);
   });
+});
+
+const WORD = /[A-Za-z_]\w*/g;
+/** camelCase, PascalCase of two words, or UPPER_CASE of two words: a name of the code. */
+const CODE_NAME =
+  /^(?:[a-z][a-z0-9]*(?:[A-Z][a-zA-Z0-9]*)+|[A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)$/;
+/** Fields of venues that oddswire does not read. */
+const FOREIGN = new Set(['bodyHash', 'tradeAmount']);
+
+it('the pages name only identifiers that the code has', () => {
+  const folders = [...SOURCES, 'clients/typescript/src', 'clients/python/src'];
+  const paths = [...readdirSync(ROOT), ...folders.flatMap(filesOf)];
+  const read = paths.filter(
+    (path) => /\.(?:ts|mjs|js|py|json|yml|ini|toml)$|Dockerfile$/.test(path) && path !== OWN_PATH,
+  );
+  const words = new Set(read.flatMap((path) => readFileSync(join(ROOT, path), 'utf8').match(WORD) ?? []));
+  const unknown = PAGES.flatMap((page) =>
+    codeSpansOf(page)
+      .flatMap((text) => text.match(WORD) ?? [])
+      .filter((word) => CODE_NAME.test(word) && !words.has(word) && !FOREIGN.has(word))
+      .map((word) => `${page}: ${word}`),
+  );
+  expect(unknown).toEqual([]);
 });
 
 function clientScripts(): string[] {
@@ -103,22 +133,7 @@ describe('the pages of docs', () => {
 });
 
 describe('comments and configuration files', () => {
-  const SOURCES = [
-    'api',
-    'bench',
-    'bin',
-    'cli',
-    'clients/cli/src',
-    'deploy',
-    'scripts',
-    'sim',
-    'src',
-    'test',
-    'workers',
-  ];
-  const files = SOURCES.flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true }).map((name) => join(folder, String(name))),
-  ).filter((file) => /\.(?:ts|mjs|yml|ini)$/.test(file));
+  const files = SOURCES.flatMap(filesOf).filter((file) => /\.(?:ts|mjs|yml|ini)$/.test(file));
 
   it('refer only to pages and headings that exist', () => {
     const problems = files.flatMap((file) =>

@@ -36,12 +36,13 @@ describe('World', () => {
   });
 
   it('gives the same tape byte for byte for the same seed, start and number of steps', () => {
-    const again = tape(play({ seed: 5 }, 400));
-    expect(again.length).toBeGreaterThan(100_000);
-    expect(again === tape(world)).toBe(true);
-    expect(tape(play({ seed: 6 }, 400)) === again).toBe(false);
-    const longer = tape(play({ seed: 5 }, 401));
-    expect(longer.startsWith(again)).toBe(true);
+    const again = play({ seed: 5 }, 400);
+    const text = tape(again);
+    expect(text.length).toBeGreaterThan(100_000);
+    expect(text === tape(world)).toBe(true);
+    expect(tape(play({ seed: 6 }, 400)) === text).toBe(false);
+    again.step();
+    expect(tape(again).startsWith(text)).toBe(true);
   });
 
   it('lets some markets trade for days before the history, in order and as often as requested', () => {

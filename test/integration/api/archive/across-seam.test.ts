@@ -348,7 +348,7 @@ describe('reads across the seam of the archive', () => {
     expect(partitions.map(({ name }) => name)).not.toContain('trade_202601');
     expect(await readSeam(archived.db, 'trades')).toBe(Date.parse('2026-02-01T00:00:00Z'));
     expect(await readSeam(archived.db, 'books')).toBe(Date.parse('2026-02-06T00:00:00Z'));
-    await compareRandom(150);
+    await compareRandom(75);
     const at = FIRST / 1000 + 86_400;
     for (const query of ['', '/prices'].map((route) => `m1${route}?as_of=${at}`)) {
       expect((await compare(`/v1/polymarket/markets/${query}`)).status, query).toBe(200);
@@ -374,7 +374,7 @@ describe('reads across the seam of the archive', () => {
     await compareDuring(archiveAll, 25);
     expect(await archived.db.query(FINER_CANDLES)).toEqual([{ count: 0 }]);
     expect(await archived.db.query(CANDLE_FILES)).toEqual([{ rows: before?.count, revision: 1 }]);
-    await compareRandom(200);
+    await compareRandom(100);
   });
 
   it('have late trades of a dropped day at once, and after its file has them; a repeated trade has no effect', async () => {
@@ -408,7 +408,7 @@ describe('reads across the seam of the archive', () => {
     await Promise.all([archiveAll(['trades']), readTapes()]);
     expect(await archived.db.query(CORRECTIONS)).toEqual([{ count: 0 }]);
     for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
-    await compareRandom(100);
+    await compareRandom(50);
     for (const interval of ['1m', '5m', '1h', '1d']) {
       const span = interval === '1m' ? DAY_MS : 4 * DAY_MS;
       const range = `start=${seconds(late - 3_600_000)}&end=${seconds(late - 3_600_000 + span)}`;
@@ -420,7 +420,7 @@ describe('reads across the seam of the archive', () => {
     await archiveAll();
     expect(await archived.db.query(FINER_CANDLES)).toEqual([{ count: 0 }]);
     expect(await archived.db.query(CANDLE_FILES)).toEqual([{ rows: expect.any(Number), revision: 2 }]);
-    await compareRandom(100);
+    await compareRandom(50);
   });
 
   it('have a trade before the first archived day, whose file has no columns but those of the schema', async () => {

@@ -132,7 +132,6 @@ describe.each(['number', 'string'] as const)('digits of a venue as DECIMAL_FORMA
             ...payload(values.map(({ jsonPrice }, i) => `{"${contracts[i]}":{"prob":${jsonPrice.text}}}`)),
           ),
           nowMs,
-          new Set(contracts.flatMap((id) => [`${id}:YES`, `${id}:NO`])),
         );
         const parsed = [books, dataTrades, kalshiTrades, probs];
         expect(parsed.flatMap(({ rejected }) => rejected)).toEqual([]);

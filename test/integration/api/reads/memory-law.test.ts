@@ -6,7 +6,7 @@ import { gate } from '../../../support/gate.ts';
 import { contentOf, type LiveApi, MemoryWorld } from './memory-world.ts';
 
 const MARKETS = ['m-a', 'm-b', 'm-c', 'm-d'];
-const STEPS = 60;
+const STEPS = 40;
 const READERS = 4;
 /** A load can last this long, or as long as the slowest read on a busy machine; an answer that is never dropped exceeds both. */
 const SLOW_LOAD_MS = 2_000;

@@ -13,7 +13,7 @@ import { closeGaps, openGap } from '../../../../src/store/feeds/gaps.ts';
 import { startPublisher } from '../../../../src/store/journal/publisher.ts';
 import { followJournal, type JournalTail } from '../../../../src/store/journal/tail.ts';
 import { claimMarks } from '../../../../src/store/marks/marks.ts';
-import { confirmPrices } from '../../../../src/store/prices/checks.ts';
+import { confirmPrices } from '../../../../src/store/prices/confirmations.ts';
 import { sweepPrices, type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { foldCandles } from '../../../../src/store/series/candles.ts';

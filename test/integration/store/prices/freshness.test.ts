@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { confirmPrices } from '../../../../src/store/prices/checks.ts';
+import { confirmPrices } from '../../../../src/store/prices/confirmations.ts';
 import { measureFreshness, readFreshness } from '../../../../src/store/prices/freshness.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';

@@ -4,7 +4,7 @@ import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { type ConfirmedPrice, confirmPrices } from '../../../../src/store/prices/checks.ts';
+import { type ConfirmedPrice, confirmPrices, type KnownBlocks } from '../../../../src/store/prices/confirmations.ts';
 import { sweepPrices, type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 
@@ -61,14 +61,17 @@ const PRICE_OF = ['0.2', '0.5', '0.8'] as const;
 
 type Step =
   | { kind: 'sweep' | 'poll'; token: number; second: number; price: number }
-  | { kind: 'confirm'; which: number };
+  | { kind: 'confirm'; which: number; isRemembered: boolean };
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({ kind: fc.constant('sweep' as const), token, second, price: fc.nat({ max: 2 }) }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('poll' as const), token, second, price: fc.nat({ max: 2 }) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('confirm' as const), which: fc.nat() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('confirm' as const), which: fc.nat(), isRemembered: fc.boolean() }),
+  },
 );
 
 interface ModelPrice {
@@ -102,12 +105,14 @@ describe('sweeps, book polls and confirmations', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const tokens = await freshTokens();
         const model = new Map<number, ModelPrice>();
+        const known: KnownBlocks = new Map();
         const open: { confirmed: ConfirmedPrice; token: number; second: number; storedAt: number }[] = [];
         for (const one of steps) {
           if (one.kind === 'confirm') {
             const [chosen] = open.splice(one.which % Math.max(1, open.length), 1);
             if (!chosen) continue;
-            await confirmPrices(test.db, [chosen.confirmed]);
+            // Without the memory it is the write of another process.
+            await confirmPrices(test.db, [chosen.confirmed], one.isRemembered ? known : new Map());
             const stored = model.get(chosen.token);
             if (stored?.storedAt === chosen.storedAt) stored.checkedAt = Math.max(stored.checkedAt, chosen.second);
             continue;
@@ -183,10 +188,14 @@ describe('sweeps, book polls and confirmations', () => {
             price: decimal(priceAt(index, at)),
           });
           let open: ConfirmedPrice[] = [];
+          const memories: KnownBlocks[] = [new Map(), new Map()];
+          let flushes = 0;
           const flush = async () => {
             const some = open;
             open = [];
-            await confirmPrices(test.db, some);
+            // Two processes write in turn, and sometimes at once.
+            flushes += 1;
+            await confirmPrices(test.db, some, memories[flushes % 2]);
           };
           const run = async ({
             kind,

@@ -3,7 +3,7 @@ import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { type ConfirmedPrice, confirmPrices } from '../../../../src/store/prices/checks.ts';
+import { type ConfirmedPrice, confirmPrices, type KnownBlocks } from '../../../../src/store/prices/confirmations.ts';
 import { sweepPrices, type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
 import { forgetUnwatched } from '../../../../src/store/prices/token-watch.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
@@ -176,6 +176,33 @@ describe('confirmPrices', () => {
     expect(await current()).toBeUndefined();
     await write(priceAt(0, '0.5'));
     expect(await current()).toEqual(['0.5', at(0)]);
+  });
+
+  it('keeps the confirmations that another process wrote since its last write', async () => {
+    const [first = 0n, second = 0n] = await tokens(2);
+    await write(priceAt(0, '0.5', first), priceAt(0, '0.5', second));
+    const known: KnownBlocks = new Map();
+    await confirmPrices(test.db, [seen(10, 0, first), seen(10, 0, second)], known);
+    await confirm(seen(30, 0, first));
+    await confirmPrices(test.db, [seen(20, 0, first), seen(20, 0, second)], known);
+    expect([await current(first), await current(second)]).toEqual([
+      ['0.5', at(30)],
+      ['0.5', at(20)],
+    ]);
+  });
+
+  it.each([
+    ['changed', 1, '0.6'],
+    ['got the same price again', 1, '0.5'],
+  ])('has no effect on a quote that %s since its last write', async (_, second, price) => {
+    await write(priceAt(0, '0.5'));
+    const known: KnownBlocks = new Map();
+    await confirmPrices(test.db, [seen(0.5, 0)], known);
+    await write(priceAt(second, price));
+    expect(await confirmPrices(test.db, [seen(30, 0)], known)).toEqual([token]);
+    expect(await current()).toEqual([price, at(second)]);
+    expect(await confirmPrices(test.db, [seen(31, second)], known)).toEqual([]);
+    expect(await current()).toEqual([price, at(31)]);
   });
 
   it('stores a time after the range of the type as its end', async () => {

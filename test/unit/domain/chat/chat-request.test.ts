@@ -8,6 +8,7 @@ import { decimal } from '../../../../src/domain/values/decimal.ts';
 import type { ChatFacts } from '../../../../src/domain/webhooks/chat-values.ts';
 import { EVENT_TYPES, type EventType } from '../../../../src/domain/webhooks/event.ts';
 import { ALERT_BODIES, alertBody } from '../../../factories/alert-events.ts';
+import { anyCharacters } from '../../../factories/texts.ts';
 import { PATHS, SCHEMAS } from '../../../support/chat-services.ts';
 
 const FACTS: ChatFacts = { title: 'Will it rain?', outcome: 'Yes', url: 'https://venue.example.com/markets/rain' };
@@ -275,7 +276,7 @@ describe.each(CHAT_FORMATS)('a request for %s', (format) => {
 
   it('meets the schema of the service with any text', () => {
     const hostile = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 400 }),
+      anyCharacters(400),
       fc.string({
         unit: fc.constantFrom('<', '&', '>', '@', '*', '_', '|', '\\', '😀', '\n', '"', 'a'),
         maxLength: 3_000,

@@ -208,7 +208,7 @@ describe('executable', () => {
           expectModel(one);
         },
       ),
-      { numRuns: 6_500 },
+      { numRuns: 2_000 },
     );
   });
 

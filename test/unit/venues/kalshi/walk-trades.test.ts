@@ -194,7 +194,6 @@ describe('the walk over the Kalshi trade feed', () => {
 });
 
 describe('the walk of a process that goes on', () => {
-  const RATE = 100;
   const GOING: typeof SETTINGS = { ...SETTINGS, pageSize: 100, overlapSeconds: 120, longGapSeconds: 300 };
 
   /** A poller that remembers what it stored, as `poll-trades` does. */
@@ -205,9 +204,11 @@ describe('the walk of a process that goes on', () => {
     isContinued = false;
 
     readonly feed: Feed;
+    readonly #settings: typeof SETTINGS;
 
-    constructor(feed: Feed) {
+    constructor(feed: Feed, settings = GOING) {
       this.feed = feed;
+      this.#settings = settings;
     }
 
     async tick(): Promise<{ requests: number; rows: number }> {
@@ -217,7 +218,7 @@ describe('the walk of a process that goes on', () => {
         const page = await readTradePage(
           this.position,
           this.feed.now * 1000,
-          GOING,
+          this.#settings,
           async (query) => this.feed.list(query),
           { isStored: (id) => this.ids.has(id), isContinued: this.isContinued },
         );
@@ -291,14 +292,16 @@ describe('the walk of a process that goes on', () => {
   });
 
   it('requests a bounded number of pages per tick at any rate, and loses no late trade', async () => {
-    const poller = new Poller(new Feed());
-    await poller.run(160, RATE);
-    const ticks = await poller.run(60, RATE);
+    // A page per second.
+    const [pageSize, rate] = [20, 20];
+    const poller = new Poller(new Feed(), { ...GOING, pageSize });
+    await poller.run(160, rate);
+    const ticks = await poller.run(60, rate);
     // The pages of two seconds and of the known one, one that ends in between, and the overlap, which has 120 pages.
     expect(Math.max(...ticks.map(({ requests }) => requests))).toBeLessThanOrEqual(4 + GOING.overlapReads);
     poller.feed.print(poller.feed.now - 115, 3);
     poller.claims = [];
-    await poller.run(100, RATE);
+    await poller.run(100, rate);
     expect(poller.ids.size).toBe(poller.feed.prints.length);
     expect(poller.claims.length).toBeGreaterThan(1);
   });

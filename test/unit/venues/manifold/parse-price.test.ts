@@ -6,16 +6,21 @@ import { countProbs, parseProbs } from '../../../../src/venues/manifold/parse-pr
 const NOW = 1_790_000_000_000;
 
 describe('parseProbs', () => {
-  it('prices answers by their ids, and only requested outcomes', () => {
+  it('prices answers by their ids', () => {
     const probs = { c2: { answerProbs: { a1: 0.67, a2: 0.33 } }, c3: { prob: 0.5 } };
-    const { records } = parseProbs(probs, NOW, new Set(['c2:a2', 'c3:NO']));
-    expect(records.map((record) => `${record.outcomeId} ${record.price}`)).toEqual(['c2:a2 0.33', 'c3:NO 0.5']);
+    const { records } = parseProbs(probs, NOW);
+    expect(records.map((record) => `${record.outcomeId} ${record.price}`)).toEqual([
+      'c2:a1 0.67',
+      'c2:a2 0.33',
+      'c3:YES 0.5',
+      'c3:NO 0.5',
+    ]);
   });
 
   it('returns prices of both sides that add up to 1 for any probability', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1, noNaN: true }), (prob) => {
-        const [yes, no] = parseProbs({ c: { prob } }, NOW, new Set(['c:YES', 'c:NO'])).records;
+        const [yes, no] = parseProbs({ c: { prob } }, NOW).records;
         expect(addDecimals(yes?.price ?? decimal(9), no?.price ?? decimal(9))).toBe('1');
       }),
     );
@@ -28,16 +33,15 @@ describe('parseProbs', () => {
     [null, 'missing_field'],
     [1e300, 'price_out_of_range'],
   ])('rejects %s and keeps its neighbours', (prob, reason) => {
-    const wanted = new Set(['bad:YES', 'good:YES', 'multi:a1', 'multi:a2']);
     const probs = { bad: { prob }, good: { prob: 0.4 }, multi: { answerProbs: { a1: prob, a2: 0.1 } } };
-    const { records, rejected } = parseProbs(probs, NOW, wanted);
-    expect(records.map((record) => record.outcomeId)).toEqual(['good:YES', 'multi:a2']);
+    const { records, rejected } = parseProbs(probs, NOW);
+    expect(records.map((record) => record.outcomeId)).toEqual(['good:YES', 'good:NO', 'multi:a2']);
     expect(rejected.map((each) => `${each.recordId} ${each.reason}`)).toEqual([`bad ${reason}`, `multi ${reason}`]);
   });
 
   it('rejects ids of another form', () => {
     const probs = { 'a:b': { prob: 0.5 }, c: { answerProbs: { 'x y': 0.5, a: 0.5 } } };
-    const { records, rejected } = parseProbs(probs, NOW, new Set(['c:a']));
+    const { records, rejected } = parseProbs(probs, NOW);
     expect(records.map(({ outcomeId }) => outcomeId)).toEqual(['c:a']);
     expect(rejected.map(({ recordId, reason }) => [recordId, reason])).toEqual([
       ['a:b', 'invalid_field'],
@@ -54,14 +58,14 @@ describe('parseProbs', () => {
     );
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom('c1', 'c2', 'a:b', ''), entry), (probs) => {
-        const { records, rejected, skipped } = parseProbs(probs, NOW, new Set(['c1:YES', 'c2:a']));
+        const { records, rejected, skipped } = parseProbs(probs, NOW);
         expect(records.length + rejected.length + skipped.length).toBe(countProbs(probs));
       }),
     );
   });
 
   it.each([null, 5, [], { answerProbs: null }, { answerProbs: [] }, {}])('rejects %o', (entry) => {
-    const { records, rejected } = parseProbs({ c: entry }, NOW, new Set(['c:YES']));
+    const { records, rejected } = parseProbs({ c: entry }, NOW);
     expect(records).toEqual([]);
     expect(rejected.length).toBe(1);
   });

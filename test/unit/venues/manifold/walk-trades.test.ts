@@ -168,14 +168,16 @@ describe('the walk of a process that goes on', () => {
 
   it('requests a bounded number of pages per tick at any rate, and loses no late bet', async () => {
     const bets: Bet[] = [];
-    const settings = { ...SETTINGS, pageSize: 100, overlapMs: 120_000, overlapReads: 8 };
+    // A page per second.
+    const [pageSize, rate] = [20, 20];
+    const settings = { ...SETTINGS, pageSize, overlapMs: 120_000, overlapReads: 8 };
     const walk = poller(bets, settings);
-    await walk.run(160, 100);
-    const requests = await walk.run(60, 100);
+    await walk.run(160, rate);
+    const requests = await walk.run(60, rate);
     expect(Math.max(...requests)).toBeLessThanOrEqual(4 + settings.overlapReads);
     for (const ago of [1, 50, 110]) bets.push({ id: `late-${ago}`, createdTime: walk.state.nowMs - ago * 1_000 });
     const claims = walk.claims.length;
-    await walk.run(100, 100);
+    await walk.run(100, rate);
     expect(bets.filter(({ id }) => !walk.ids.has(id))).toEqual([]);
     expect(walk.claims.length).toBeGreaterThan(claims + 1);
   });
