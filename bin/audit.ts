@@ -3,7 +3,7 @@ import { pastOf } from '../cli/spans.ts';
 import { VENUE_NAMES } from '../src/domain/markets/venue.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { findMarket } from '../src/store/catalog/market-reads.ts';
-import { readSeam } from '../src/store/db/archive-seam.ts';
+import { readSeam } from '../src/store/db/partitions.ts';
 import { type AuditedOutcome, auditVenue } from '../src/store/series/candle-audit.ts';
 import { compareWithVenue } from './audit/against-venue.ts';
 import {

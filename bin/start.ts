@@ -3,9 +3,8 @@ import { VARIABLES } from '../src/config/variables.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { openDeadline } from '../src/domain/values/signals.ts';
 import { waitUntilAnswers } from '../src/runtime/wait-until.ts';
-import { callOf } from './invocation.ts';
 import { startBannerText } from './start/banner.ts';
-import { runnerCommand } from './terminal.ts';
+import { callOf, runnerCommand } from './terminal.ts';
 
 const ANSWER_MS = 5_000;
 

@@ -5,12 +5,13 @@ import type { VenueName } from '../src/domain/markets/venue.ts';
 import { logLimited } from '../src/observe/limited-lines.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Metrics } from '../src/observe/metrics.ts';
-import { concurrencyOf, queuesOfRole, type Role } from '../src/queues/jobs.ts';
+import { concurrencyOf, JOB_NAMES, JOBS, type JobName, queuesOfRole, type Role } from '../src/queues/jobs.ts';
 import { wakeVenuePolls } from '../src/queues/schedules.ts';
 import { inOrder } from '../src/runtime/lifecycle.ts';
 import type { ProcessContext } from '../src/runtime/process-context.ts';
 import { type RunningProcess, startProcess } from '../src/runtime/start-process.ts';
 import { WindowMemory } from '../src/store/alerts/windows.ts';
+import { startPublisher } from '../src/store/journal/publisher.ts';
 import { LANE_CHANNEL } from '../src/store/marks/lane-signals.ts';
 import { waitingShards } from '../src/store/marks/marks.ts';
 import type { OpenLedger } from '../src/venues/http/rate-ledger.ts';
@@ -18,24 +19,65 @@ import type { KalshiKey } from '../src/venues/kalshi/feed/key.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../src/venues/registry.ts';
 import { createSender } from '../src/webhooks/sender.ts';
 import { PriceConfirmations } from './ingest/price-confirmations.ts';
+import { archiveDay } from './jobs/archive-day.ts';
+import { backfillTrades } from './jobs/backfill-trades.ts';
+import { deliverDue } from './jobs/deliver-due.ts';
+import { deliverWebhook } from './jobs/deliver-webhook.ts';
+import { evaluateAlertsJob } from './jobs/evaluate-alerts.ts';
+import { fetchBook } from './jobs/fetch-book.ts';
+import { foldCandlesJob } from './jobs/fold-candles.ts';
+import { maintainStorage } from './jobs/maintain-storage.ts';
+import { measureFreshnessJob } from './jobs/measure-freshness.ts';
+import { pollBooks } from './jobs/poll-books.ts';
+import { pollMarkets } from './jobs/poll-markets.ts';
+import { pollPrices } from './jobs/poll-prices.ts';
+import { pollTokens } from './jobs/poll-tokens.ts';
+import { pollTrades } from './jobs/poll-trades.ts';
+import { pollVenue } from './jobs/poll-venue.ts';
+import { pollWallets } from './jobs/poll-wallets.ts';
+import { refoldCandlesJob } from './jobs/refold-candles.ts';
+import { runBacktestJob } from './jobs/run-backtest.ts';
+import { sampleSnapshotsJob } from './jobs/sample-snapshots.ts';
+import { witnessTrades } from './jobs/witness-trades.ts';
 import { PollLeases } from './polling/poll-leases.ts';
 import { venueObserver } from './polling/venue-observer.ts';
 import { releaseAbsent } from './process/absent-process.ts';
 import { assertOwnFolder } from './process/archiving.ts';
 import { closeWorkers } from './process/close-workers.ts';
-import { createProcessor } from './process/define.ts';
+import { createProcessor, type DefinedJob } from './process/define.ts';
 import type { WorkerDeps } from './process/deps.ts';
 import { createHostLedgers } from './process/host-ledgers.ts';
 import { kalshiKeyOf } from './process/kalshi-key.ts';
-import { startPublishing } from './process/publishing.ts';
 import { LANE_STAGES, reconcile, retryDeadLetters, startReconciling } from './process/reconcile.ts';
 import { gaugesOf } from './process/role-gauges.ts';
 import { WaitingLanes } from './process/waiting-lanes.ts';
-import { processorsOf } from './roles.ts';
+
+const PROCESSORS: { readonly [Name in JobName]: DefinedJob<Name> } = {
+  'poll-venue': pollVenue,
+  'poll-markets': pollMarkets,
+  'poll-prices': pollPrices,
+  'poll-books': pollBooks,
+  'fetch-book': fetchBook,
+  'poll-trades': pollTrades,
+  'poll-tokens': pollTokens,
+  'backfill-trades': backfillTrades,
+  'witness-trades': witnessTrades,
+  'poll-wallets': pollWallets,
+  'fold-candles': foldCandlesJob,
+  'sample-snapshots': sampleSnapshotsJob,
+  'maintain-storage': maintainStorage,
+  'measure-freshness': measureFreshnessJob,
+  'refold-candles': refoldCandlesJob,
+  'run-backtest': runBacktestJob,
+  'archive-day': archiveDay,
+  'evaluate-alerts': evaluateAlertsJob,
+  'deliver-webhook': deliverWebhook,
+  'deliver-due': deliverDue,
+};
 
 /** Starts one worker process. The signal ends the wait for the database. A stop finishes the running jobs, then closes. */
 export function startWorker(role: Role, config: Config, log: Logger, signal: AbortSignal): Promise<RunningProcess> {
-  const processors = processorsOf(role);
+  const processors = JOB_NAMES.filter((name) => JOBS[name].role === role).map((name) => PROCESSORS[name]);
   const names = queuesOfRole(role, config.venues);
   return startProcess(role, { config, log, signal, workers: names.length }, async (context, onStop) => {
     const { backend, metrics, presence, tracker } = context;
@@ -148,4 +190,32 @@ async function senderOf(config: Config) {
     ...(caFile !== undefined && { extraCaPem: await readFile(caFile, 'utf8') }),
     ...(proxyUrl !== undefined && { proxyUrl }),
   });
+}
+
+/** The process that hosts the publisher: it writes derived data and maintains storage already, and its own work is mostly SQL. */
+const HOST: Role = 'aggregator';
+/** For liveness: a look for marks takes milliseconds, and a lost session returns within seconds. */
+const LOOK_MS = 5_000;
+
+/** Starts the publisher of the journal in its host; elsewhere it does nothing. */
+function startPublishing(
+  role: Role,
+  { config, metrics, log, tracker, producer }: ProcessContext,
+): { stop(): Promise<void> } {
+  if (role !== HOST) return { stop: async () => undefined };
+  const beat = tracker.loop('publisher', LOOK_MS);
+  const publisher = startPublisher({
+    databaseUrl: config.databaseDirectUrl,
+    log,
+    ...config.journal,
+    onLook: beat,
+    onClaimed({ byKind, alertedShards }, seconds) {
+      if (alertedShards !== null) producer.wakeStage('evaluate-alerts', alertedShards);
+      if (byKind === null) return;
+      metrics.journalClaim.observe(seconds);
+      for (const [kind, changes] of Object.entries(byKind)) metrics.journalChanges.inc({ kind }, changes);
+    },
+  });
+  producer.hostPublisher(publisher.wake);
+  return publisher;
 }

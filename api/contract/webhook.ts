@@ -14,8 +14,7 @@ import {
 import { ORDER_BY } from '../../src/domain/webhooks/order.ts';
 import { secretProblem } from '../../src/domain/webhooks/signature.ts';
 import { MAX_URL_LENGTH, webhookUrlProblem } from '../../src/domain/webhooks/url.ts';
-import { deleted } from './envelope.ts';
-import { count, isoTime, opaqueId } from './wire.ts';
+import { count, deleted, isoTime, opaqueId } from './wire.ts';
 
 const text = z.string().max(MAX_TEXT, `must have at most ${MAX_TEXT} characters`);
 const value = z.union(

@@ -112,3 +112,9 @@ export function adjust(
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
 }
+
+/** The answer of every deletion. */
+export const deleted = z.object({ id: opaqueId, deleted: z.literal(true) });
+export const cursorMeta = z.object({
+  next_cursor: z.string().nullable().meta({ description: 'Null on the last page.' }),
+});

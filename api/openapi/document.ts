@@ -16,7 +16,6 @@ import { backtestJob, backtestResult } from '../contract/backtest.ts';
 import { book } from '../contract/book.ts';
 import { coverageHour } from '../contract/completeness.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
-import { cursorMeta } from '../contract/envelope.ts';
 import { errorCode, errorDetail, errorMeta, warnings } from '../contract/error.ts';
 import { accountEvent } from '../contract/events/account-event.ts';
 import { NAMED_BROADCASTS } from '../contract/events/broadcast-event.ts';
@@ -44,7 +43,7 @@ import { trade } from '../contract/trade.ts';
 import { venue } from '../contract/venue.ts';
 import { wallet } from '../contract/wallet.ts';
 import { rotatedWebhook, webhook, webhookItem, webhookWithSecret } from '../contract/webhook.ts';
-import { adjust, epochTime } from '../contract/wire.ts';
+import { adjust, cursorMeta, epochTime } from '../contract/wire.ts';
 import { TOLERANT_OPERATIONS } from '../http/parameter-names.ts';
 import type { RouteContract, RouteTag } from '../http/route.ts';
 import {

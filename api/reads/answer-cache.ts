@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { boundedCache } from '../../src/domain/values/caches.ts';
-import type { JournalStamp } from '../../src/store/journal/stamp.ts';
-import { Admission } from './admission.ts';
+import type { JournalStamp } from '../../src/store/journal/read-journal.ts';
 import { type Dependencies, type JournalView, type Named, subjectKey } from './journal-view.ts';
 
 /** How long the client may cache an answer. */
@@ -200,4 +199,31 @@ export function createAnswerCache(options: AnswerCacheOptions = {}): AnswerCache
       return { entries: cache.size, bytes: cache.calculatedSize ?? 0 };
     },
   };
+}
+
+/**
+ * Records get their timestamp before their transaction commits, so a recent moment may still gain records. Answers for such a moment
+ * must not be cached like history.
+ */
+const SETTLED_AFTER_MS = 10_000;
+
+/** How long an answer for a moment (epoch seconds, absent for now) may be cached. */
+export function freshnessAt(asOf: number | undefined, nowMs: number): Freshness {
+  return asOf !== undefined && asOf * 1000 <= nowMs - SETTLED_AFTER_MS ? 'history' : 'latest';
+}
+
+/** One of so many first reads takes the place of another entry of a full memory. */
+const ADMIT_EVERY = 16;
+
+/**
+ * Which first reads a memory of limited size keeps. When it is full, each would evict an entry: reads of more entries in turn than it takes
+ * would evict every entry before its next read.
+ */
+export class Admission {
+  #refused = 0;
+
+  admits(isFull: boolean): boolean {
+    this.#refused = isFull ? (this.#refused + 1) % ADMIT_EVERY : 0;
+    return this.#refused === 0;
+  }
 }

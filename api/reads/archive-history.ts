@@ -9,7 +9,7 @@ import type { Logger } from '../../src/observe/logger.ts';
 import { type ArchivedCandle, readPastCandles } from '../../src/store/archive/candles.ts';
 import { type PastFile, readFilesBefore, readPastTrades } from '../../src/store/archive/past.ts';
 import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
-import { readSeam } from '../../src/store/db/archive-seam.ts';
+import { readSeam } from '../../src/store/db/partitions.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import type { StoredBook, StoredLevel } from '../../src/store/series/book-reads.ts';
 import type { MarketPrices } from '../../src/store/series/price-reads.ts';

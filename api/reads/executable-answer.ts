@@ -3,7 +3,7 @@ import { type FeeReason, type FeeStatement, feePeriodAt, laterFeePeriods } from 
 import type { PriceLevel } from '../../src/domain/markets/market.ts';
 import { decimalField, optionalDecimal } from '../../src/domain/values/api-json.ts';
 import { type Decimal, decimal, scaleOf } from '../../src/domain/values/decimal.ts';
-import type { JournalStamp } from '../../src/store/journal/stamp.ts';
+import type { JournalStamp } from '../../src/store/journal/read-journal.ts';
 import type { OrderBook, StoredBook, StoredLevel } from '../../src/store/series/book-reads.ts';
 import type { ExecutableBody, PlacedExecutableBody } from '../contract/executable.ts';
 import { ApiError, invalidRequest } from '../errors.ts';

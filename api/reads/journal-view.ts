@@ -1,5 +1,5 @@
 import type { Change, ChangeKind, FactKind } from '../../src/domain/live/change.ts';
-import type { JournalStamp } from '../../src/store/journal/stamp.ts';
+import type { JournalStamp } from '../../src/store/journal/read-journal.ts';
 import type { JournalBatch, JournalTail } from '../../src/store/journal/tail.ts';
 
 /** Memory answers only while the journal was confirmed within this time; then the database does. */

@@ -9,8 +9,7 @@ import {
   readOpenMarkets,
   readQuotedMarkets,
 } from '../../src/store/series/quoted-markets.ts';
-import { Admission } from './admission.ts';
-import { type PreparedAnswer, textBytes } from './answer-cache.ts';
+import { Admission, type PreparedAnswer, textBytes } from './answer-cache.ts';
 import { type JournalView, type NamedKind, type Subject, subjectKey } from './journal-view.ts';
 import type { QuoteChecks } from './quote-checks.ts';
 

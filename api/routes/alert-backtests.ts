@@ -1,7 +1,7 @@
 import { isBookCondition } from '../../src/domain/alerts/conditions.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import type { Decimal } from '../../src/domain/values/decimal.ts';
-import { correctionFields } from '../../src/domain/webhooks/correction.ts';
+import { correctionFields } from '../../src/domain/webhooks/broadcast.ts';
 import { isUnreachable, type NewAlert } from '../../src/store/alerts/alerts.ts';
 import { type BacktestFiring, type BacktestResult, backtest } from '../../src/store/alerts/backtest/backtest.ts';
 import {

@@ -26,7 +26,7 @@ import {
   createAlertBody,
   createAlertExample,
 } from '../contract/alert.ts';
-import { deleted } from '../contract/envelope.ts';
+import { deleted } from '../contract/wire.ts';
 import { ApiError, invalidRequest, webhookNotFound } from '../errors.ts';
 import type { WriteDeps } from '../http/deps.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';

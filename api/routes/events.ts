@@ -15,9 +15,10 @@ import {
 } from '../contract/events/market-event.ts';
 import { ApiError } from '../errors.ts';
 import { marketRoute, type Route } from '../http/route.ts';
+import { presentMarket } from '../reads/market-search.ts';
 import type { ReadDeps } from '../reads/read-deps.ts';
 import { venueScopes } from './market-scope.ts';
-import { presentMarket, toStatuses } from './markets.ts';
+import { toStatuses } from './markets.ts';
 
 /** GET /v1/{venue}/events and /events/{event_id}. */
 export function eventRoutes(deps: ReadDeps): Route[] {

@@ -1,7 +1,10 @@
+import { z } from 'zod';
 import { type Dependency, readiness } from '../../src/observe/probe-server.ts';
-import { live, ready } from '../contract/health.ts';
 import { notReady } from '../errors.ts';
 import { publicRoute, type Route } from '../http/route.ts';
+
+const live = z.object({ status: z.literal('live') });
+const ready = z.object({ status: z.literal('ready') });
 
 const tag = 'health';
 

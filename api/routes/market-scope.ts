@@ -1,5 +1,5 @@
 import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
-import type { JournalStamp } from '../../src/store/journal/stamp.ts';
+import type { JournalStamp } from '../../src/store/journal/read-journal.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import type { Validity } from '../reads/answer-cache.ts';
 import { FILL_KINDS, type NamedKind, type Subject } from '../reads/journal-view.ts';

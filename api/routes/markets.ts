@@ -1,11 +1,8 @@
 import { z } from 'zod';
 import { MARKET_STATUSES, type MarketStatus } from '../../src/domain/markets/market.ts';
-import { InvalidCursorError } from '../../src/domain/values/cursor.ts';
-import { rowPresenter } from '../../src/domain/wire/fields.ts';
-import { MARKET } from '../../src/domain/wire/market-data.ts';
 import { listMarkets } from '../../src/store/catalog/market-list.ts';
 import type { StoredMarket } from '../../src/store/catalog/market-reads.ts';
-import { type SearchPlace, searchMarkets } from '../../src/store/catalog/market-search.ts';
+import { searchMarkets } from '../../src/store/catalog/market-search.ts';
 import { findMarketAt } from '../../src/store/catalog/market-versions.ts';
 import type { Witness } from '../../src/store/series/completeness.ts';
 import { readMarket } from '../../src/store/series/quoted-markets.ts';
@@ -22,9 +19,10 @@ import { ApiError, invalidRequest } from '../errors.ts';
 import { checkAsOf } from '../http/input.ts';
 import type { MarketAnswer } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
+import { freshnessAt } from '../reads/answer-cache.ts';
 import { presentMarketCoverage } from '../reads/completeness.ts';
 import type { NamedKind } from '../reads/journal-view.ts';
-import { freshnessAt } from '../reads/point-in-time.ts';
+import { presentMarket, toPlace, toPosition } from '../reads/market-search.ts';
 import type { MarketReadDeps } from '../reads/read-deps.ts';
 import { foundMarket, marketNotFound, onlySubject, subjectsOf, venueScopes } from './market-scope.ts';
 
@@ -146,31 +144,7 @@ export function toStatuses(names: readonly string[]): MarketStatus[] {
   return MARKET_STATUSES.filter((status) => meant.includes(status));
 }
 
-/** A search place in the form of a cursor. */
-export function toPosition(place: SearchPlace): string[] {
-  const { tier, pk } = place;
-  return tier === 'similar' ? [tier, pk, place.similarity, String(place.threshold)] : [tier, pk];
-}
-
-/** The inverse of `toPosition`. @throws InvalidCursorError for another kind, for example from an earlier version. */
-export function toPlace([tier, pk = '', similarity = '', threshold = '']: readonly string[]): SearchPlace {
-  switch (tier) {
-    case 'id':
-    case 'title':
-    case 'title-words':
-    case 'words':
-    case 'names':
-      return { tier, pk };
-    case 'similar':
-      return { tier, pk, similarity, threshold: Number(threshold) };
-    default:
-      throw new InvalidCursorError();
-  }
-}
-
 /** A market with the coverage of its trades. */
 export function presentCoveredMarket(market: StoredMarket, witness: Witness | null): MarketBody {
   return { ...presentMarket(market), coverage: presentMarketCoverage(witness) };
 }
-
-export const presentMarket: (market: StoredMarket) => MarketBody = rowPresenter(MARKET);

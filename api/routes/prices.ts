@@ -6,7 +6,7 @@ import type { AnswerDeps } from '../http/deps.ts';
 import { checkAsOf } from '../http/input.ts';
 import { prepare } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
-import { freshnessAt } from '../reads/point-in-time.ts';
+import { freshnessAt } from '../reads/answer-cache.ts';
 import { presentPrices } from '../reads/present-prices.ts';
 import type { MarketReadDeps } from '../reads/read-deps.ts';
 import { marketNotFound, onlySubject, venueScopes } from './market-scope.ts';

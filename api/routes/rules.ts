@@ -4,7 +4,7 @@ import { type MarketRulesBody, marketRules, marketRulesExample, marketRulesQuery
 import { ApiError, type ErrorDetail, invalidRequest } from '../errors.ts';
 import { checkAsOf } from '../http/input.ts';
 import { marketRoute, type Route } from '../http/route.ts';
-import { freshnessAt } from '../reads/point-in-time.ts';
+import { freshnessAt } from '../reads/answer-cache.ts';
 import type { MarketReadDeps } from '../reads/read-deps.ts';
 import { marketNotFound, venueScopes } from './market-scope.ts';
 

@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import Router from '@koa/router';
-import Koa, { type Middleware } from 'koa';
+import type { Middleware } from 'koa';
+import Koa from 'koa';
 import { asError } from '../../src/domain/values/errors.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
@@ -10,7 +11,7 @@ import { ApiError } from '../errors.ts';
 import { CSV_META_HEADERS } from '../http/csv-answer.ts';
 import { InternalClient } from '../http/internal-client.ts';
 import { methodNotAllowed } from '../http/paths.ts';
-import { register } from '../http/route.ts';
+import { type Route, register } from '../http/route.ts';
 import { StaticFile, sendFile } from '../http/static-file.ts';
 import { MCP_PATH, mcpEndpoint } from '../mcp/endpoint.ts';
 import { LLMS_TEXT } from '../mcp/llms-text.ts';
@@ -25,10 +26,73 @@ import { createApiCalls } from '../pages/console/api-calls.ts';
 import { createConsole } from '../pages/console/app.ts';
 import { createOps } from '../pages/ops/app.ts';
 import { withRecentAnswers } from '../reads/recent-answers.ts';
+import { accountEventRoutes } from '../routes/account-events.ts';
+import { alertBacktestRoutes } from '../routes/alert-backtests.ts';
+import { alertWriteRoutes } from '../routes/alert-writes.ts';
+import { alertRoutes } from '../routes/alerts.ts';
+import { archiveRoutes } from '../routes/archive/files.ts';
+import { compareRoutes } from '../routes/books/compare.ts';
+import { executableRoutes } from '../routes/books/executable.ts';
+import { feeRoutes } from '../routes/books/fees.ts';
+import { orderbookRoutes } from '../routes/books/orderbook.ts';
+import { coverageRoutes } from '../routes/coverage.ts';
+import { deliveryRoutes } from '../routes/deliveries.ts';
+import { asyncApiRoute, docsRoutes, openApiRoute } from '../routes/documents.ts';
+import { eventRoutes } from '../routes/events.ts';
+import { healthRoutes } from '../routes/health.ts';
+import { keyRoutes } from '../routes/keys.ts';
 import { marketVenues } from '../routes/market-scope.ts';
-import { SOCKET_PATH } from '../streams/socket/server.ts';
-import type { ApiDeps } from './api-deps.ts';
-import { routeTable } from './route-table.ts';
+import { marketRoutes } from '../routes/markets.ts';
+import { priceRoutes } from '../routes/prices.ts';
+import { resolutionRoutes } from '../routes/resolutions.ts';
+import { rulesRoutes } from '../routes/rules.ts';
+import { seriesRoutes } from '../routes/series.ts';
+import { streamRoutes } from '../routes/streams.ts';
+import { tradeRoutes } from '../routes/trades.ts';
+import { venueRoutes } from '../routes/venues.ts';
+import { walletRoutes } from '../routes/watched/wallets.ts';
+import { watchlistRoutes } from '../routes/watched/watchlist.ts';
+import { webhookActionRoutes } from '../routes/webhook-actions.ts';
+import { webhookRoutes } from '../routes/webhooks.ts';
+import { SOCKET_PATH } from '../streams/port.ts';
+import type { ApiDeps, RoutesDeps } from './api-deps.ts';
+
+/** All routes of the API, in the order of the document. */
+export function routeTable(deps: RoutesDeps): Route[] {
+  const routes: Route[] = [];
+  const openApi = openApiRoute(deps, routes);
+  routes.push(
+    ...docsRoutes(openApi.file),
+    ...healthRoutes(deps),
+    asyncApiRoute(deps),
+    ...webhookRoutes(deps),
+    ...webhookActionRoutes(deps),
+    ...deliveryRoutes(deps),
+    ...accountEventRoutes(deps),
+    ...streamRoutes(deps),
+    ...alertRoutes(deps),
+    ...alertWriteRoutes(deps),
+    ...alertBacktestRoutes(deps),
+    ...walletRoutes(deps),
+    ...watchlistRoutes(deps),
+    ...keyRoutes(deps),
+    ...archiveRoutes(deps),
+    ...venueRoutes(deps),
+    ...marketRoutes(deps),
+    ...rulesRoutes(deps),
+    ...eventRoutes(deps),
+    ...priceRoutes(deps),
+    ...resolutionRoutes(deps),
+    ...seriesRoutes(deps),
+    ...tradeRoutes(deps),
+    ...coverageRoutes(deps),
+    ...orderbookRoutes(deps),
+    ...feeRoutes(deps),
+    ...executableRoutes(deps),
+    ...compareRoutes(deps),
+  );
+  return [openApi.route, ...routes];
+}
 
 const LLMS_SECONDS = 300;
 const llmsText = new StaticFile('text/plain; charset=utf-8', LLMS_SECONDS, () => LLMS_TEXT);

@@ -3,7 +3,7 @@ import { PUBLIC_ONLY } from '../../src/domain/webhooks/address-policy.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
 import { asyncApiText, openApiText } from '../routes/documents.ts';
 import type { RoutesDeps } from './api-deps.ts';
-import { routeTable } from './route-table.ts';
+import { routeTable } from './app.ts';
 
 const POLL_MS = { markets: 0, prices: 0, books: 0, trades: 0 };
 

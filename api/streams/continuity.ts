@@ -1,14 +1,13 @@
 import type { StaleReason } from '../../src/domain/live/change.ts';
 import { MAX_STALE_MS } from '../reads/journal-view.ts';
 import type { StreamClient } from './client.ts';
-import type { Unsent } from './outbox.ts';
-import type { WriteRounds } from './write-rounds.ts';
+import type { Unsent, WriteRounds } from './outbox.ts';
 
 /** A client gets a heartbeat this long after its last change, so that it soon knows that no more followed. */
 const IDLE_MS = 1_000;
 
 interface ContinuityOptions {
-  rounds: Pick<WriteRounds, 'mark'>;
+  rounds: Pick<WriteRounds<StreamClient>, 'mark'>;
   /** Milliseconds since the streams were known to be complete. */
   staleMs(nowMs: number): number;
   /** Why this is unknown; undefined until the cause is found. */

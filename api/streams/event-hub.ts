@@ -11,7 +11,7 @@ import type { StreamClient } from './client.ts';
 import { Continuity } from './continuity.ts';
 import { type Message, streamMessage } from './frame.ts';
 import type { Unsent } from './outbox.ts';
-import { WriteRounds } from './write-rounds.ts';
+import { WriteRounds } from './outbox.ts';
 
 const POLL_MS = 100;
 const PAGE = 200;
@@ -51,7 +51,7 @@ interface EventStream {
 
 /** Hands the stored events of accounts to their streams. The events are read once for all streams, and only while a stream is open. */
 export class EventHub {
-  readonly rounds: WriteRounds;
+  readonly rounds: WriteRounds<StreamClient>;
   readonly #continuity: Continuity;
   readonly #options: EventHubOptions;
   readonly #streams = new Map<StreamClient, EventStream>();
@@ -70,7 +70,7 @@ export class EventHub {
   constructor(options: EventHubOptions) {
     this.#options = options;
     this.#horizon = new EventHorizon(options.db);
-    this.rounds = new WriteRounds((client, nowMs) => this.#continuity.whenIdle(client, nowMs));
+    this.rounds = new WriteRounds<StreamClient>((client, nowMs) => this.#continuity.whenIdle(client, nowMs));
     this.#continuity = new Continuity({
       rounds: this.rounds,
       staleMs: (nowMs) => (this.#complete ? nowMs - this.#complete.seenAtMs : Number.POSITIVE_INFINITY),

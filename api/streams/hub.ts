@@ -5,10 +5,10 @@ import type { Queryable } from '../../src/store/db/tx.ts';
 import type { JournalHead } from '../../src/store/journal/read-journal.ts';
 import type { JournalBatch, JournalTail } from '../../src/store/journal/tail.ts';
 import { Categories } from './categories.ts';
-import type { Subscription } from './client.ts';
+import type { StreamClient, Subscription } from './client.ts';
 import { type Filter, matches } from './filter.ts';
 import { type Frame, frameOf, gapMessage, type Message, type StreamCursors } from './frame.ts';
-import type { WriteRounds } from './write-rounds.ts';
+import type { WriteRounds } from './outbox.ts';
 
 interface HubOptions {
   tail: Pick<JournalTail, 'on' | 'staleMs'>;
@@ -30,7 +30,7 @@ interface HubOptions {
  */
 export class MarketHub {
   readonly categories: Categories;
-  readonly rounds: WriteRounds;
+  readonly rounds: WriteRounds<StreamClient>;
   readonly #options: HubOptions;
   readonly #recent: RecentFrames;
   readonly #byMarket = new Map<string, Set<Subscription>>();
@@ -45,7 +45,7 @@ export class MarketHub {
   #queue: Promise<void> | undefined;
   #nextBatch: (() => void)[] = [];
 
-  constructor(options: HubOptions, rounds: WriteRounds) {
+  constructor(options: HubOptions, rounds: WriteRounds<StreamClient>) {
     this.#options = options;
     this.rounds = rounds;
     this.categories = new Categories(options.db);

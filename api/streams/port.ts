@@ -6,6 +6,9 @@ import type { EventPosition } from './event-hub.ts';
 import type { Filter } from './filter.ts';
 import type { JournalPosition, StreamCursors } from './frame.ts';
 
+/** The address of the WebSocket. */
+export const SOCKET_PATH = '/v1/stream';
+
 export interface OpenOptions {
   sink: Sink;
   caller: { accountId: bigint; keyId: string };

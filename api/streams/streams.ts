@@ -27,11 +27,10 @@ import { Heartbeats } from './heartbeats.ts';
 import { MarketHub } from './hub.ts';
 import { KeyWatch } from './key-watch.ts';
 import type { Unsent } from './outbox.ts';
+import { UnsentMemory, WriteRounds } from './outbox.ts';
 import type { OpenOptions, OpenStreams, Start } from './port.ts';
 import { Replays } from './replay.ts';
 import { readSnapshot } from './snapshot.ts';
-import { UnsentMemory } from './unsent-memory.ts';
-import { WriteRounds } from './write-rounds.ts';
 
 /** Clients of a stopping process reconnect within this time, so that the other processes do not get all of them at once. */
 const DRAIN_SPREAD_MS = 3_000;
@@ -101,7 +100,9 @@ export class Streams implements OpenStreams {
     this.#followers = new BookFollowers(db, log);
     this.#memory = new UnsentMemory(options.maxUnsentTotalBytes);
     const { cursors } = this;
-    const rounds = new WriteRounds((client, nowMs) => this.#heartbeats.continuity.whenIdle(client, nowMs));
+    const rounds = new WriteRounds<StreamClient>((client, nowMs) =>
+      this.#heartbeats.continuity.whenIdle(client, nowMs),
+    );
     const onDispatched = (type: string, count: number) => metrics?.streamMessages.inc({ type }, count);
     const onHanded: ExecutableWatch['note'] = (batch, hasLost) => this.#executable.note(batch, hasLost);
     this.#hub = new MarketHub({ tail, db, cursors, decimalFormat, log, recentBytes, onHanded, onDispatched }, rounds);

@@ -46,7 +46,7 @@ export function isKeptTable(table: string): boolean {
   return KEPT_TABLES.has(table);
 }
 
-/** BullMQ keeps completed jobs for 300 s (src/queues/settings.ts); vacuum may be a minute behind. */
+/** BullMQ keeps completed jobs for 300 s (src/queues/port.ts); vacuum may be a minute behind. */
 const QUEUE_SETTLE_SECONDS = 390;
 
 /** The first minutes compile code, open pools and read the catalog: their latency falls or rises with the load of that work. */

@@ -101,6 +101,7 @@ export function anAlertBody(eventId: string): string {
     tokenSymbol: 'Yes',
     condition: 'above',
     threshold: decimal('0.65'),
+    thresholdField: 'price',
     firing: { price: decimal('0.66') },
   });
 }

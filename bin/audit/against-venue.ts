@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { ARCHIVED_INTERVALS } from '../../src/domain/archive/kinds.ts';
-import { compareCandles } from '../../src/domain/markets/candle-comparison.ts';
+import { compareCandles } from '../../src/domain/markets/candle.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { asError, OddswireError } from '../../src/domain/values/errors.ts';
 import { findMarket, findMarketTokens } from '../../src/store/catalog/market-reads.ts';
-import { readSeam } from '../../src/store/db/archive-seam.ts';
+import { readSeam } from '../../src/store/db/partitions.ts';
 import { readCandles } from '../../src/store/series/reads.ts';
 import { createKalshiClient } from '../../src/venues/kalshi/client.ts';
 import {

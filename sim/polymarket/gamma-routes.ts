@@ -1,4 +1,4 @@
-import { gammaError, jsonText, type Reply, type SimRequest, wholeNumber } from '../server/reply.ts';
+import { json, jsonText, type Reply, type SimRequest, wholeNumber } from '../server/reply.ts';
 import { type GammaEntry, type GammaSource, SORT_FIELDS, type SortField } from '../source.ts';
 
 const KEYSET_MAX_LIMIT = 100;
@@ -234,4 +234,10 @@ function after(entries: SortedListing['entries'], position: KeysetPosition): num
 function compare(valueA: number, rankA: number, valueB: number, rankB: number, ascending: boolean): number {
   if (valueA !== valueB) return ascending ? valueA - valueB : valueB - valueA;
   return rankA - rankB;
+}
+
+/** Gamma's error shape. */
+function gammaError(status: number, error: string): Reply {
+  const type = status === 404 ? 'not found error' : 'validation error';
+  return json({ type, error }, status);
 }

@@ -36,12 +36,6 @@ export function json(value: unknown, status = 200): Reply {
   return { status, body: JSON.stringify(value) };
 }
 
-/** Gamma's error shape. */
-export function gammaError(status: number, error: string): Reply {
-  const type = status === 404 ? 'not found error' : 'validation error';
-  return json({ type, error }, status);
-}
-
 /** The error shape of the CLOB and of the Data API. */
 export function plainError(status: number, error: string): Reply {
   return json({ error }, status);

@@ -4,7 +4,7 @@ import { lockArchivedCandles, restoreArchivedCandles } from '../store/archive/ca
 import { addFile, dropChanges, readPresentFile } from '../store/archive/catalog.ts';
 import { copyDay, type DaySummary, deleteCorrections } from '../store/archive/copy.ts';
 import { findTokens } from '../store/catalog/tokens.ts';
-import { holdSeam, readSeam } from '../store/db/archive-seam.ts';
+import { holdSeam, readSeam } from '../store/db/partitions.ts';
 import type { Tx } from '../store/db/tx.ts';
 import { lockShards, shardsOf } from '../store/marks/marks.ts';
 import { foldArchivedMinutes } from '../store/series/candles.ts';
@@ -23,7 +23,52 @@ import {
   upload,
   withDuckdb,
 } from './making.ts';
-import { addChecksums, CORRECTIONS } from './parquet.ts';
+import { addChecksums, csvSql, literal, mergedFileSql, rowsOf, summarySql } from './parquet.ts';
+
+const minuteOf = (row: string) => `epoch_us(${row}.ts) // 60000000`;
+
+const hourOf = (row: string) => `epoch_us(${row}.ts) // 3600000000`;
+
+/** Statements of DuckDB that find the trades of a CSV of corrections that the present file of their day, if it has one, lacks. */
+const CORRECTIONS = {
+  read: (csvPath: string) => `CREATE TABLE given AS ${csvSql('trades', csvPath)}`,
+  /** The number and the checksum of all. */
+  givenSummary: summarySql('trades', 'given'),
+  choose: (presentPath: string | null) =>
+    `CREATE TABLE fresh AS SELECT g.* FROM given g ${
+      presentPath === null ? '' : `ANTI JOIN ${rowsOf(presentPath)} p USING (outcome_id, ts, trade_id)`
+    }`,
+  /** The same of the lacking ones. */
+  freshSummary: summarySql('trades', 'fresh'),
+  freshTimes:
+    'SELECT CAST(min(epoch_us(ts)) AS VARCHAR) AS first, CAST(max(epoch_us(ts)) AS VARCHAR) AS last FROM fresh',
+  /** The file of the day from its present one and the lacking trades. */
+  write(day: ArchiveDay, presentPath: string | null, parquetPath: string) {
+    return mergedFileSql(
+      day,
+      presentPath === null ? null : `SELECT * FROM ${rowsOf(presentPath)}`,
+      'fresh',
+      parquetPath,
+    );
+  },
+  /** The outcomes that lacked trades, and the first and the last second of these. */
+  outcomes: `SELECT outcome_id, CAST(min(epoch_us(ts)) // 1000000 AS VARCHAR) AS first,
+    CAST(max(epoch_us(ts)) // 1000000 AS VARCHAR) AS last FROM fresh GROUP BY outcome_id ORDER BY outcome_id`,
+  /** The hours with minutes that lacked a trade, with the number of all trades in these minutes. */
+  hours: (parquetPath: string) =>
+    `SELECT t.outcome_id, CAST(${hourOf('t')} AS VARCHAR) AS hour, CAST(count(*) AS VARCHAR) AS trades
+     FROM ${rowsOf(parquetPath)} t SEMI JOIN fresh f ON f.outcome_id = t.outcome_id AND ${minuteOf('f')} = ${minuteOf('t')}
+     GROUP BY ALL ORDER BY ALL`,
+  /** All trades of these minutes in some hours, with all their digits. */
+  minutes(parquetPath: string, hours: readonly { readonly outcomeId: string; readonly hour: string }[]) {
+    const wanted = hours.map(({ outcomeId, hour }) => `(${literal(outcomeId)}, ${BigInt(hour)})`).join(', ');
+    return `SELECT t.outcome_id, CAST(epoch_us(t.ts) AS VARCHAR) AS at_micros, t.trade_id,
+      coalesce(CAST(t.price AS VARCHAR), t.price_text) AS price, coalesce(CAST(t.size AS VARCHAR), t.size_text) AS size,
+      CASE t.side WHEN 'buy' THEN 1 WHEN 'sell' THEN -1 END AS side, t.ordinal
+    FROM ${rowsOf(parquetPath)} t SEMI JOIN fresh f ON f.outcome_id = t.outcome_id AND ${minuteOf('f')} = ${minuteOf('t')}
+    WHERE (t.outcome_id, ${hourOf('t')}) IN (${wanted})`;
+  },
+} as const;
 
 /** Trades that are read and folded at once, in whole hours of outcomes. */
 const FOLDED_TRADES = 20_000;

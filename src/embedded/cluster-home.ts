@@ -5,8 +5,7 @@ import type { Logger } from '../observe/logger.ts';
 import { EmbeddedPostgresError } from '../runtime/errors.ts';
 import { freePort } from './free-port.ts';
 import type { NativePostgres } from './native-postgres.ts';
-import { makeOpenFolder } from './open-folder.ts';
-import { readPrivateFile, writePrivateFile } from './private-file.ts';
+import { makeOpenFolder, readPrivateFile, writePrivateFile } from './private-file.ts';
 import { runAs, type ServerUser } from './run-as.ts';
 
 /** The role and the database of the embedded server. */

@@ -16,7 +16,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import { asError } from '../domain/values/errors.ts';
 import type { Logger } from '../observe/logger.ts';
 import { EmbeddedPostgresError } from '../runtime/errors.ts';
-import { makeOpenFolder } from './open-folder.ts';
+import { makeOpenFolder } from './private-file.ts';
 import { runAs, type ServerUser } from './run-as.ts';
 
 /** The server's programs, in a folder that the server's user can reach. */

@@ -1,8 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Logger } from '../observe/logger.ts';
-import { makeOpenFolder } from './open-folder.ts';
+
+/**
+ * Creates a folder and its parents with access for other users, independent of the umask: the database of a root user runs
+ * as another user. Existing folders keep their modes.
+ */
+export async function makeOpenFolder(path: string): Promise<void> {
+  const firstMade = await mkdir(path, { recursive: true });
+  if (firstMade === undefined) return;
+  for (let folder = path; folder.length >= firstMade.length; folder = dirname(folder)) await chmod(folder, 0o755);
+}
 
 /** The file's text, or null when it does not exist. Makes a file private that other users can read, with a warning. */
 export async function readPrivateFile(path: string, log: Logger): Promise<string | null> {

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import type { LivenessTracker } from '../observe/liveness-tracker.ts';
+import type { LivenessTracker } from '../observe/liveness.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Dependency } from '../observe/probe-server.ts';

@@ -4,6 +4,7 @@ import {
   type Condition,
   isBookCondition,
   type MarketConditionName,
+  thresholdField,
 } from '../../src/domain/alerts/conditions.ts';
 import { bookRuleBody, marketRuleBody, ruleBody } from '../../src/domain/alerts/rule-event.ts';
 import { executable } from '../../src/domain/markets/executable.ts';
@@ -92,7 +93,16 @@ export function alertBody(condition: Condition, fields: Partial<RuleFields> = {}
   }
   if (condition === 'new_market') return marketRuleBody({ ...STAMP, ...MARKET, ...AT, condition, status: 'open' });
   const { firing, ...rule } = { ...RULES[condition], ...fields };
-  return ruleBody({ ...STAMP, ...MARKET, ...TOKEN, condition, ...rule, firing: { ...AT, ...firing } as never });
+  const field = thresholdField({ condition, windows: rule.windows });
+  return ruleBody({
+    ...STAMP,
+    ...MARKET,
+    ...TOKEN,
+    condition,
+    thresholdField: field,
+    ...rule,
+    firing: { ...AT, ...firing } as never,
+  });
 }
 
 /** A body of each condition, and of each other form of the event. */
@@ -111,6 +121,7 @@ export const ALERT_BODIES: readonly (readonly [name: string, body: string])[] = 
       tokenSymbol: 'SOL',
       condition: 'above',
       threshold: decimal('200'),
+      thresholdField: 'price',
       firing: { price: decimal('201.5') },
     }),
   ],

@@ -20,8 +20,8 @@ export interface JobContext extends WorkerDeps {
 /** Fields for the job's one log line. */
 export type JobReport = Record<string, string | number | boolean>;
 
-export interface DefinedJob {
-  readonly name: JobName;
+export interface DefinedJob<Name extends JobName = JobName> {
+  readonly name: Name;
   run(data: unknown, context: JobContext): Promise<JobReport>;
 }
 
@@ -29,7 +29,7 @@ export interface DefinedJob {
 export function defineJob<Name extends JobName>(
   name: Name,
   run: (data: JobData<Name>, context: JobContext) => Promise<JobReport>,
-): DefinedJob {
+): DefinedJob<Name> {
   return {
     name,
     run: (data, context) => run(JOBS[name].data.parse(data) as JobData<Name>, context),

@@ -8,10 +8,10 @@ import { heldParts } from '../../src/store/feeds/parts.ts';
 import type { RecordKind, RejectedRecord } from '../../src/venues/port.ts';
 import { type PageStore, storePage, type Written } from '../ingest/store-page.ts';
 import { rejectUntimely, tradeStore } from '../ingest/trade-store.ts';
-import { FeedBooks } from './feed-books.ts';
 import {
   batchOf,
   type FeedBatch,
+  FeedBooks,
   type FeedOutcome,
   feedBookStore,
   feedPriceStore,

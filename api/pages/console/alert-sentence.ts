@@ -1,16 +1,29 @@
-import { isMarketCondition, OUTCOME_CONDITIONS } from '../../../src/domain/alerts/conditions.ts';
+import {
+  type Condition,
+  isMarketCondition,
+  isOfNewMarkets,
+  OUTCOME_CONDITIONS,
+} from '../../../src/domain/alerts/conditions.ts';
 import { VENUES } from '../../../src/domain/markets/venue.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { span } from '../../../src/domain/values/durations.ts';
 import { type Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { destinationOf, noWebhook } from './alert-webhooks.ts';
-import { clauseOf, outcomeSubject, type ScopeNames, scopeSubject, targetOf, tokenSubject } from './alert-words.ts';
+import { destinationOf } from './alert-webhooks.ts';
+import { clauseOf, targetOf } from './alert-words.ts';
 import { type Alert, type Market, orNothing, type Webhook } from './answers.ts';
 import type { Event } from './event.ts';
-import { type Names, namesOf } from './named-outcomes.ts';
+import { type Name, type Names, namesOf } from './named-outcomes.ts';
 import type { ConsoleRequest } from './route.ts';
-import { exactHundredfold, minute } from './values.ts';
+import { exactHundredfold, minute, titleOf, venueTitle } from './values.ts';
+
+/** The markets of a scope by their names, where they are known. */
+interface ScopeNames {
+  market?: string | undefined;
+  event?: string | undefined;
+}
+
+const MAX_TOKEN = 18;
 
 /** The names behind the ids of an alert. */
 interface AlertNames {
@@ -101,4 +114,41 @@ function distanceWords(alert: Alert, { outcomes }: AlertNames): string {
   const seen = { n: 0n, atMs: 0, price, bid: null, ask: null, size: null };
   const isMet = definition.isState && definition.evaluation({ threshold: decimal(target) }).measure(seen, undefined);
   return isMet ? `${now}, so the alert fires at once.` : `${now}.`;
+}
+
+/** The markets or outcomes of a scope as the subject of a sentence. */
+function scopeSubject({ condition, scope = {} }: Pick<Alert, 'condition' | 'scope'>, names: ScopeNames = {}): string {
+  const { market_id, event_id, venue, category, q } = scope;
+  const parts = [
+    event_id !== undefined && `of the event ${quoted(names.event) ?? event_id}`,
+    venue !== undefined && `on ${venueTitle(venue)}`,
+    category !== undefined && `in the category ${category}`,
+    q !== undefined && `with “${q}” in the title`,
+  ].filter((part) => part !== false);
+  const tail = parts.map((part) => ` ${part}`).join('');
+  if (isOfNewMarkets(condition)) return `a new market${tail}`;
+  const one = `the market ${quoted(names.market) ?? market_id ?? ''}`.trim();
+  if (isMarketCondition(condition)) return market_id === undefined ? `any market${tail}` : `${one}${tail}`;
+  return `any outcome of ${market_id === undefined ? 'a market' : one}${tail}`;
+}
+
+/** An outcome with its market as the subject of a sentence, or the market alone. */
+function outcomeSubject({ title, label, siblingLabel }: Name, condition: Condition): string {
+  const market = titleOf({ title, sibling_label: siblingLabel ?? undefined });
+  return isMarketCondition(condition) ? `“${market}”` : `${label || 'an outcome'} of “${market}”`;
+}
+
+function quoted(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : `“${text}”`;
+}
+
+/** A token without a market, as the subject of a sentence. */
+function tokenSubject(token: string): string {
+  return `the token ${token.length <= MAX_TOKEN ? token : `${token.slice(0, 6)}…${token.slice(-4)}`}`;
+}
+
+/** The way of an event when no webhook gets it. */
+function noWebhook(): Html {
+  return html`<p class="note">No active webhook lists <code>price_alert</code>, so the event is stored and sent nowhere.
+<a href="/webhooks/new">Make a webhook</a>, or receive events on this machine with <code>oddswire-cli listen</code>.</p>`;
 }

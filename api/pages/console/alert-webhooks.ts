@@ -1,5 +1,5 @@
+import { shownUrl } from '../../../src/domain/values/parse-url.ts';
 import type { SubscribableEvent } from '../../../src/domain/webhooks/event.ts';
-import { shownUrl } from '../../../src/domain/webhooks/url.ts';
 import type { FormView } from '../kit/form-view.ts';
 import { hidden } from '../kit/forms.ts';
 import { type Html, html } from '../kit/html.ts';
@@ -63,12 +63,6 @@ export function destinationName(webhooks: readonly Webhook[] | undefined): Html 
   if (webhooks === undefined) return html`${DEFAULT}`;
   const found = defaultWebhook(webhooks);
   return found && html`${DEFAULT}: <a href="/webhooks/${found.id}">${shownUrl(found.url)}</a>`;
-}
-
-/** The way of an event when no webhook gets it. */
-export function noWebhook(): Html {
-  return html`<p class="note">No active webhook lists <code>price_alert</code>, so the event is stored and sent nowhere.
-<a href="/webhooks/new">Make a webhook</a>, or receive events on this machine with <code>oddswire-cli listen</code>.</p>`;
 }
 
 /**

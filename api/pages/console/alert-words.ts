@@ -1,15 +1,10 @@
-import {
-  type Condition,
-  conditionOf,
-  isMarketCondition,
-  isOfNewMarkets,
-} from '../../../src/domain/alerts/conditions.ts';
+import { conditionOf, isMarketCondition, isOfNewMarkets } from '../../../src/domain/alerts/conditions.ts';
 import { decimal, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { type Html, html } from '../kit/html.ts';
 import { shortId } from '../kit/shown-values.ts';
 import type { Alert, AlertScope, Decimal } from './answers.ts';
 import type { Name } from './named-outcomes.ts';
-import { eventPath, exactHundredfold, hundredfold, marketPath, plain, titleOf, venueTitle } from './values.ts';
+import { eventPath, exactHundredfold, hundredfold, marketPath, plain, venueTitle } from './values.ts';
 
 /** A value that the form does not have yet. */
 const MISSING = '…';
@@ -47,47 +42,6 @@ export function clauseOf(alert: Alert, { subject, other = 'the other outcome', i
 export function firesWhen(alert: Alert, isProbability: boolean): string {
   return `when ${clauseOf(alert, { isProbability })}`;
 }
-
-/** The markets of a scope by their names, where they are known. */
-export interface ScopeNames {
-  market?: string | undefined;
-  event?: string | undefined;
-}
-
-/** The markets or outcomes of a scope as the subject of a sentence. */
-export function scopeSubject(
-  { condition, scope = {} }: Pick<Alert, 'condition' | 'scope'>,
-  names: ScopeNames = {},
-): string {
-  const { market_id, event_id, venue, category, q } = scope;
-  const parts = [
-    event_id !== undefined && `of the event ${quoted(names.event) ?? event_id}`,
-    venue !== undefined && `on ${venueTitle(venue)}`,
-    category !== undefined && `in the category ${category}`,
-    q !== undefined && `with “${q}” in the title`,
-  ].filter((part) => part !== false);
-  const tail = parts.map((part) => ` ${part}`).join('');
-  if (isOfNewMarkets(condition)) return `a new market${tail}`;
-  const one = `the market ${quoted(names.market) ?? market_id ?? ''}`.trim();
-  if (isMarketCondition(condition)) return market_id === undefined ? `any market${tail}` : `${one}${tail}`;
-  return `any outcome of ${market_id === undefined ? 'a market' : one}${tail}`;
-}
-
-/** An outcome with its market as the subject of a sentence, or the market alone. */
-export function outcomeSubject({ title, label, siblingLabel }: Name, condition: Condition): string {
-  const market = titleOf({ title, sibling_label: siblingLabel ?? undefined });
-  return isMarketCondition(condition) ? `“${market}”` : `${label || 'an outcome'} of “${market}”`;
-}
-
-function quoted(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : `“${text}”`;
-}
-
-/** A token without a market, as the subject of a sentence. */
-export function tokenSubject(token: string): string {
-  return `the token ${token.length <= MAX_TOKEN ? token : `${token.slice(0, 6)}…${token.slice(-4)}`}`;
-}
-const MAX_TOKEN = 18;
 
 /** Whether the alert waits for a price, so that there is a distance to it. */
 export function hasPriceTarget({ condition }: Pick<Alert, 'condition'>): boolean {

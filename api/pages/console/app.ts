@@ -1,5 +1,7 @@
 import Router from '@koa/router';
 import type { Middleware, ParameterizedContext } from 'koa';
+import { FailureStreaks } from '../../../src/observe/failures.ts';
+import { consoleSessions } from '../../../src/store/accounts/sessions.ts';
 import type { ApiState } from '../../context.ts';
 import type { AnswerDeps } from '../../http/deps.ts';
 import { type AuthDeps, tooManyRequests } from '../../middleware/authenticate.ts';
@@ -8,7 +10,7 @@ import { type Assets, loadAssets } from '../kit/assets.ts';
 import { type Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { createSite, leadToSignIn } from '../kit/site.ts';
-import { consoleSessionOf, createSessionWatch, findConsoleSessionOf, signedIn } from './access/session.ts';
+import { consoleSessionOf, findConsoleSessionOf, signedIn } from './access/session.ts';
 import { linkRoutes, signInRoutes, signOutRoutes } from './access/sign-in.ts';
 import { alertPages } from './alerts.ts';
 import type { ApiCalls } from './api-calls.ts';
@@ -32,6 +34,20 @@ import { walletsPage } from './wallets/list.ts';
 import { walletPage } from './wallets/wallet.ts';
 import { webhooksPage } from './webhooks/page.ts';
 import { webhookPage } from './webhooks/webhook.ts';
+
+/** With the time of the query, the streams of a session end within two seconds after it. */
+const CHECK_EVERY_MS = 1_000;
+
+interface Watched {
+  tokenHash: Buffer;
+  end(): void;
+}
+
+/** Ends open streams of sessions that ended: one statement for all sessions of this process, and none without a stream. */
+interface SessionWatch {
+  /** Returns the end of the watch. */
+  add(stream: Watched): () => void;
+}
 
 const WHOLE_PATHS: ReadonlySet<string> = new Set(['/', '/sign-in', '/sign-out', '/sign-out-everywhere', '/account']);
 const FOLDERS: ReadonlySet<string> = new Set([
@@ -142,4 +158,45 @@ function errorPage(
 <a href="${session ? '/markets' : '/'}">${session ? 'open the markets' : 'sign in'}</a>.
 If it fails again, give the operator this request id.</p>`);
   return consolePage(assets, { title, body, session });
+}
+
+function createSessionWatch(deps: Pick<PageDeps, 'db' | 'log' | 'now'>): SessionWatch {
+  const open = new Set<Watched>();
+  const streaks = new FailureStreaks();
+  let timer: NodeJS.Timeout | undefined;
+
+  async function check(): Promise<void> {
+    try {
+      const asked = [...open];
+      const valid = await consoleSessions.findValid(
+        deps.db,
+        asked.map(({ tokenHash }) => tokenHash),
+        deps.now(),
+      );
+      streaks.succeeded('check');
+      for (const stream of asked) if (!valid.has(stream.tokenHash.toString('hex'))) stream.end();
+    } catch (error) {
+      const { inARow, shouldLog } = streaks.failed('check');
+      deps.log[shouldLog ? 'warn' : 'debug'](
+        { err: error, inARow },
+        'sessions of open streams not checked; will retry',
+      );
+    }
+    timer = undefined;
+    schedule();
+  }
+
+  function schedule(): void {
+    if (timer !== undefined || open.size === 0) return;
+    timer = setTimeout(() => void check(), CHECK_EVERY_MS);
+    timer.unref();
+  }
+
+  return {
+    add(stream) {
+      open.add(stream);
+      schedule();
+      return () => void open.delete(stream);
+    },
+  };
 }

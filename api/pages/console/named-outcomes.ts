@@ -1,4 +1,4 @@
-import { type NamedOutcome, nameOutcomes } from '../../../src/store/catalog/market-reads.ts';
+import { type NamedOutcome, nameOutcomes } from '../../../src/store/catalog/outcome-names.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import type { ConsoleRequest } from './route.ts';
 

@@ -1,5 +1,5 @@
 import { showDirectionControls } from '../../../src/domain/values/text.ts';
-import { ApiError, type ErrorDetail, invalidRequest } from '../../errors.ts';
+import { type ApiError, type ErrorDetail, invalidRequest } from '../../errors.ts';
 import { area, checks, choice, field } from './forms.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 
@@ -79,13 +79,6 @@ export function formView(sent?: URLSearchParams, error?: ApiError, lead = 'Nothi
 /** The field of a path: fields of objects have a name each, lists have one. */
 function fieldOf(path: string): string {
   return /^(scope|filter|find)\./.test(path) ? path : (path.split('.')[0] ?? '');
-}
-
-/** The error of a form that the same page can show again; other errors have a page of their own. @throws the error otherwise */
-export function formError(thrown: unknown): ApiError {
-  const isShown = thrown instanceof ApiError && thrown.status < 500 && thrown.code !== 'cross_origin';
-  if (!isShown || thrown.status === 401 || thrown.status === 429) throw thrown;
-  return thrown;
 }
 
 /** A text with the line breaks of the API: browsers send another one. */

@@ -1,11 +1,11 @@
-import Router, { type RouterMiddleware } from '@koa/router';
+import type { RouterMiddleware } from '@koa/router';
+import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { isStorableText } from '../../../src/domain/values/text.ts';
 import type { ApiContext, ApiState } from '../../context.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { type PathRoute, registerPaths } from '../../http/paths.ts';
 import { readBytes } from '../../middleware/json-body.ts';
-import { formError } from './form-view.ts';
 import type { Html } from './html.ts';
 import type { PageDeps } from './page-deps.ts';
 import { isSameText, type Session } from './session.ts';
@@ -206,4 +206,11 @@ export async function enterForm(ctx: ApiContext, { csrf }: Session): Promise<URL
   const form = await readForm(ctx);
   if (isSameText(form.get('csrf') ?? '', csrf)) return form;
   throw new ApiError('cross_origin', 'this form belongs to an earlier session; reload the page');
+}
+
+/** The error of a form that the same page can show again; other errors have a page of their own. @throws the error otherwise */
+function formError(thrown: unknown): ApiError {
+  const isShown = thrown instanceof ApiError && thrown.status < 500 && thrown.code !== 'cross_origin';
+  if (!isShown || thrown.status === 401 || thrown.status === 429) throw thrown;
+  return thrown;
 }

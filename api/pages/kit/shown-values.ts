@@ -1,5 +1,5 @@
 import { decimal, roundedText } from '../../../src/domain/values/decimal.ts';
-import { shownUrl } from '../../../src/domain/webhooks/url.ts';
+import { shownUrl } from '../../../src/domain/values/parse-url.ts';
 import { badge, code, type Html, html, NONE, type Tone } from './html.ts';
 
 /** Digits after the point in lists, without leading zeros. The title attribute holds the full value. */

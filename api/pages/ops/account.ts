@@ -6,16 +6,30 @@ import { readExpiringKeys } from '../../../src/store/ops/actions.ts';
 import { findOpsAccount, listOpsKeys, type OpsAccount } from '../../../src/store/ops/keys.ts';
 import { countFailingEndpoints, listFailingEndpoints } from '../../../src/store/ops/overview.ts';
 import { listPartlyFailing } from '../../../src/store/ops/webhooks.ts';
-import { ApiError } from '../../errors.ts';
+import { ApiError, type ErrorDetail, invalidRequest } from '../../errors.ts';
 import { actionForm, field } from '../kit/forms.ts';
 import { facts, type Html, type HtmlValue, html, number, time } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { problemsOf } from '../kit/problems.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
-import { accountPath, keyTable, LIMIT_FIELDS, MAX_LIMIT, readLimitsForm } from './keys.ts';
+import { accountPath, keyTable } from './keys.ts';
 import { expiringKeys } from './problems/others.ts';
 import { PARTLY_MS } from './problems/read.ts';
 import { failingWebhooks, partlyFailingWebhooks } from './problems/webhooks.ts';
+
+/** The maximum of a Postgres integer column. */
+const MAX_LIMIT = 2_147_483_647;
+
+/** The limits of an account, with the labels of their form. */
+const LIMIT_FIELDS = {
+  webhooks: 'Webhooks',
+  alerts: 'Active alerts',
+  wallets: 'Wallets',
+  keys: 'Active keys',
+  ratePerMinute: 'Requests per minute',
+  coldReadsPerMinute: 'Cold reads per minute',
+  archiveMbPerDay: 'Archive, megabytes per day',
+} as const satisfies Readonly<Record<keyof AccountQuotas, string>>;
 
 const PATH = '/ops/accounts/:id';
 const MAX_KEYS = 100;
@@ -128,4 +142,28 @@ function changes(before: AccountQuotas, after: AccountQuotas): string {
     .filter((name) => before[name] !== after[name])
     .map((name) => `${LIMIT_FIELDS[name].toLowerCase()} ${words(before[name])} → ${words(after[name])}`);
   return changed.length === 0 ? 'no limit changed.' : `${changed.join(', ')}.`;
+}
+
+/** The form of an account's limits. An empty field means the default. @throws ApiError `invalid_request` */
+function readLimitsForm(form: URLSearchParams): AccountQuotas {
+  const problems: ErrorDetail[] = [];
+  const read = (path: keyof AccountQuotas): number | null => {
+    const text = (form.get(path) ?? '').trim();
+    if (text === '') return null;
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (value <= MAX_LIMIT) return value;
+    problems.push({ path, message: `must be a whole number from 0 to ${MAX_LIMIT}, or empty` });
+    return null;
+  };
+  const limits = {
+    webhooks: read('webhooks'),
+    alerts: read('alerts'),
+    wallets: read('wallets'),
+    keys: read('keys'),
+    ratePerMinute: read('ratePerMinute'),
+    coldReadsPerMinute: read('coldReadsPerMinute'),
+    archiveMbPerDay: read('archiveMbPerDay'),
+  };
+  if (problems.length > 0) throw invalidRequest(problems);
+  return limits;
 }

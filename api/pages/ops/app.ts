@@ -1,12 +1,14 @@
 import Router from '@koa/router';
 import type { Middleware, ParameterizedContext } from 'koa';
+import { hostNameOf, isFixedHost } from '../../../src/domain/values/parse-url.ts';
 import type { ApiState } from '../../context.ts';
+import { ApiError } from '../../errors.ts';
 import { type Assets, loadAssets } from '../kit/assets.ts';
 import { type Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { createSite } from '../kit/site.ts';
 import { loginRoutes, logoutRoutes } from './access/login.ts';
-import { type OpsOptions, operatorOf, opsGuard, opsHosts } from './access/session.ts';
+import { type OpsOptions, operatorOf, opsGuard } from './access/session.ts';
 import { accountPages } from './account.ts';
 import { createOpsRouter, type OpsRouter } from './actions.ts';
 import { alertsPage } from './alerts.ts';
@@ -80,4 +82,21 @@ function errorPage(
   const session = operatorOf(ctx);
   const [path, label] = session ? ['/ops', 'Overview'] : ['/ops/login', 'Log in'];
   return page(assets, { title, body: text(html`<p><a class="button" href="${path}">${label}</a></p>`), session });
+}
+
+/**
+ * Accepts requests for the host names of the pages only. By DNS rebinding, the owner of any domain can point it at this address, for
+ * example at 127.0.0.1: for a browser, its pages and the operator pages then have the same origin. Only the Host header shows the
+ * difference. Without configured names, the pages accept loopback names and IP addresses, which a domain cannot imitate.
+ */
+function opsHosts({ hosts = [] }: Pick<OpsOptions, 'hosts'>): Middleware<ApiState> {
+  return async (ctx, next) => {
+    const name = hostNameOf(ctx.get('Host'));
+    const isAccepted = name !== null && (hosts.length > 0 ? hosts.includes(name) : isFixedHost(name));
+    if (isAccepted) return next();
+    throw new ApiError(
+      'misdirected_request',
+      'the operator pages do not serve this host name; OPS_HOSTS and OPS_PUBLIC_URL name their hosts',
+    );
+  };
 }

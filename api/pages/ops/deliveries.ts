@@ -1,5 +1,5 @@
+import { shownUrl } from '../../../src/domain/values/parse-url.ts';
 import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
-import { shownUrl } from '../../../src/domain/webhooks/url.ts';
 import { retryDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import {
   countDeliveries,

@@ -1,4 +1,4 @@
-import { shownUrl } from '../../../src/domain/webhooks/url.ts';
+import { shownUrl } from '../../../src/domain/values/parse-url.ts';
 import { retryDelivery } from '../../../src/store/deliveries/recovery.ts';
 import { findOpsDelivery, locateDelivery, type OpsDeliveryWithLog } from '../../../src/store/ops/webhooks.ts';
 import { ApiError } from '../../errors.ts';

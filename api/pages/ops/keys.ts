@@ -1,7 +1,6 @@
 import { isName, MAX_NAME_LENGTH, SCOPES, type Scope } from '../../../src/domain/values/api-key.ts';
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { type ApiKeyRequest, createApiKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
-import type { AccountQuotas } from '../../../src/store/accounts/quotas.ts';
 import { issueSignInLink, LINK_MINUTES, LINK_PATH } from '../../../src/store/accounts/sign-in-links.ts';
 import { listOpsAccounts, listOpsKeys, type OpsAccount, type OpsKey } from '../../../src/store/ops/keys.ts';
 import { ApiError, type ErrorDetail, invalidRequest } from '../../errors.ts';
@@ -239,9 +238,6 @@ function accountTable(accounts: readonly OpsAccount[]): Html {
   });
 }
 
-/** The maximum of a Postgres integer column. */
-export const MAX_LIMIT = 2_147_483_647;
-
 /** The form of a new key. @throws ApiError `invalid_request` that lists all faults. */
 function readKeyForm(form: URLSearchParams, nowMs: number): ApiKeyRequest {
   const problems: ErrorDetail[] = [];
@@ -291,39 +287,4 @@ function readDay(form: URLSearchParams, nowMs: number, problems: ErrorDetail[]):
   if (!isDay) problems.push({ path: 'expires', message: 'must be a day such as 2027-01-31' });
   else if (end.getTime() <= nowMs) problems.push({ path: 'expires', message: 'must not be in the past' });
   return end;
-}
-
-/** The limits of an account, with the labels of their form. */
-export const LIMIT_FIELDS = {
-  webhooks: 'Webhooks',
-  alerts: 'Active alerts',
-  wallets: 'Wallets',
-  keys: 'Active keys',
-  ratePerMinute: 'Requests per minute',
-  coldReadsPerMinute: 'Cold reads per minute',
-  archiveMbPerDay: 'Archive, megabytes per day',
-} as const satisfies Readonly<Record<keyof AccountQuotas, string>>;
-
-/** The form of an account's limits. An empty field means the default. @throws ApiError `invalid_request` */
-export function readLimitsForm(form: URLSearchParams): AccountQuotas {
-  const problems: ErrorDetail[] = [];
-  const read = (path: keyof AccountQuotas): number | null => {
-    const text = (form.get(path) ?? '').trim();
-    if (text === '') return null;
-    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-    if (value <= MAX_LIMIT) return value;
-    problems.push({ path, message: `must be a whole number from 0 to ${MAX_LIMIT}, or empty` });
-    return null;
-  };
-  const limits = {
-    webhooks: read('webhooks'),
-    alerts: read('alerts'),
-    wallets: read('wallets'),
-    keys: read('keys'),
-    ratePerMinute: read('ratePerMinute'),
-    coldReadsPerMinute: read('coldReadsPerMinute'),
-    archiveMbPerDay: read('archiveMbPerDay'),
-  };
-  if (problems.length > 0) throw invalidRequest(problems);
-  return limits;
 }

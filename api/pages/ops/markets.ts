@@ -9,7 +9,7 @@ import { listMarkets } from '../../../src/store/catalog/market-list.ts';
 import type { StoredMarket } from '../../../src/store/catalog/market-reads.ts';
 import { searchMarkets } from '../../../src/store/catalog/market-search.ts';
 import { type LeadingPrice, readLeadingPrices } from '../../../src/store/ops/markets.ts';
-import { toPlace, toPosition } from '../../routes/markets.ts';
+import { toPlace, toPosition } from '../../reads/market-search.ts';
 import { anyOf, chosen, textField } from '../kit/filters.ts';
 import { choice, field, filterForm } from '../kit/forms.ts';
 import { ago, badge, type Html, html, longText, NONE, type Tone, table } from '../kit/html.ts';

@@ -1,4 +1,4 @@
-import { shownUrl } from '../../../src/domain/webhooks/url.ts';
+import { shownUrl } from '../../../src/domain/values/parse-url.ts';
 import type { UndecidedMarkets } from '../../../src/store/catalog/undecided-markets.ts';
 import type { FeedReport } from '../../../src/store/feeds/streamers.ts';
 import {

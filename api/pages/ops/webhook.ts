@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
-import { shownUrl } from '../../../src/domain/webhooks/url.ts';
+import { shownUrl } from '../../../src/domain/values/parse-url.ts';
 import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import { updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
 import {

@@ -20,7 +20,7 @@ import {
   archiveFileExample,
   archiveListQuery,
 } from '../../contract/archive/file.ts';
-import { cursorMeta } from '../../contract/envelope.ts';
+import { cursorMeta } from '../../contract/wire.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { type ByteRange, byteRangeOf } from '../../http/byte-range.ts';
 import { epochSeconds, matchesEtag } from '../../http/respond.ts';

@@ -6,8 +6,8 @@ import { compareQuery, comparison, comparisonExample } from '../../contract/exec
 import { ApiError } from '../../errors.ts';
 import { checkAsOf } from '../../http/input.ts';
 import { marketRoute, type Route } from '../../http/route.ts';
+import { freshnessAt } from '../../reads/answer-cache.ts';
 import { booksValidity, checkSizeDigits, hasBook, presentPlaced, sizeDigits } from '../../reads/executable-answer.ts';
-import { freshnessAt } from '../../reads/point-in-time.ts';
 import type { MarketReadDeps } from '../../reads/read-deps.ts';
 import { venueScopes } from '../market-scope.ts';
 import { BOOK_ERRORS, bookNotAvailable } from './orderbook.ts';

@@ -17,6 +17,7 @@ import {
 import { invalidRequest } from '../../errors.ts';
 import { checkAsOf } from '../../http/input.ts';
 import { marketRoute, type Route } from '../../http/route.ts';
+import { freshnessAt } from '../../reads/answer-cache.ts';
 import {
   booksValidity,
   checkSizeDigits,
@@ -26,7 +27,6 @@ import {
   sizeDigits,
   stableFeeMs,
 } from '../../reads/executable-answer.ts';
-import { freshnessAt } from '../../reads/point-in-time.ts';
 import type { MarketReadDeps } from '../../reads/read-deps.ts';
 import { seriesValidity, venueScopes } from '../market-scope.ts';
 import { BOOK_ERRORS, outcomeBooks } from './orderbook.ts';

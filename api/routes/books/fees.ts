@@ -12,8 +12,8 @@ import { ApiError } from '../../errors.ts';
 import { checkAsOf } from '../../http/input.ts';
 import { epochSeconds } from '../../http/respond.ts';
 import { marketRoute, type Route } from '../../http/route.ts';
+import { freshnessAt } from '../../reads/answer-cache.ts';
 import { feeReason } from '../../reads/executable-answer.ts';
-import { freshnessAt } from '../../reads/point-in-time.ts';
 import type { MarketReadDeps } from '../../reads/read-deps.ts';
 import { marketNotFound, venueScopes } from '../market-scope.ts';
 

@@ -3,7 +3,7 @@ import type { FeeStatement } from '../../../src/domain/markets/fee.ts';
 import { decimalField } from '../../../src/domain/values/api-json.ts';
 import { decimal, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import type { MarketTokens } from '../../../src/store/catalog/market-reads.ts';
-import type { JournalStamp } from '../../../src/store/journal/stamp.ts';
+import type { JournalStamp } from '../../../src/store/journal/read-journal.ts';
 import { readBookAt, type StoredBook, type StoredLevel } from '../../../src/store/series/book-reads.ts';
 import { readMarketBook } from '../../../src/store/series/market-series.ts';
 import type { ColdAllowance } from '../../access/cold-allowance.ts';
@@ -21,10 +21,10 @@ import { checkAsOf } from '../../http/input.ts';
 import { epochSeconds } from '../../http/respond.ts';
 import { marketRoute, type Route } from '../../http/route.ts';
 import type { Freshness } from '../../reads/answer-cache.ts';
+import { freshnessAt } from '../../reads/answer-cache.ts';
 import { createColdBooks, mayTrade, presentSighting, stableBookMs } from '../../reads/cold-read.ts';
 import { venueWithoutBooks } from '../../reads/executable-answer.ts';
 import { presentFeedGaps, readPastGaps } from '../../reads/feed-states.ts';
-import { freshnessAt } from '../../reads/point-in-time.ts';
 import type { MarketReadDeps } from '../../reads/read-deps.ts';
 import {
   chooseOutcome,

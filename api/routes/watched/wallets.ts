@@ -17,7 +17,6 @@ import {
 } from '../../../src/store/wallets/wallets.ts';
 import { requireQuota } from '../../access/quota.ts';
 import type { RouteGroup } from '../../context.ts';
-import { deleted } from '../../contract/envelope.ts';
 import {
   createWalletBody,
   createWalletExample,
@@ -32,6 +31,7 @@ import {
   walletEventQuery,
   walletExample,
 } from '../../contract/wallet.ts';
+import { deleted } from '../../contract/wire.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import type { WriteDeps } from '../../http/deps.ts';
 import { accountRoute, type Route, writeRoute } from '../../http/route.ts';

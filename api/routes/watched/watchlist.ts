@@ -12,10 +12,10 @@ import { unwatched, type WatchedMarketBody, watchedMarket, watchedMarketExample 
 import { ApiError } from '../../errors.ts';
 import { epochSeconds } from '../../http/respond.ts';
 import { accountRoute, type Route } from '../../http/route.ts';
+import { presentMarket } from '../../reads/market-search.ts';
 import type { ReadDeps } from '../../reads/read-deps.ts';
 import { accountList, listQuery } from '../account-list.ts';
 import { marketNotFound, venueScopes } from '../market-scope.ts';
-import { presentMarket } from '../markets.ts';
 
 const tag = 'watchlist';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'markets:read' };

@@ -5,7 +5,7 @@ import { FailureStreaks } from '../../../src/observe/failures.ts';
 import { logLimited } from '../../../src/observe/limited-lines.ts';
 import type { Logger } from '../../../src/observe/logger.ts';
 import type { Queryable } from '../../../src/store/db/tx.ts';
-import type { JournalStamp } from '../../../src/store/journal/stamp.ts';
+import type { JournalStamp } from '../../../src/store/journal/read-journal.ts';
 import type { JournalBatch } from '../../../src/store/journal/tail.ts';
 import { type OrderBook, readOrderBooks } from '../../../src/store/series/book-reads.ts';
 import { sizeDigits } from '../../reads/executable-answer.ts';

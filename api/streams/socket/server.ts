@@ -10,9 +10,9 @@ import { authenticateKey, bearerOf } from '../../middleware/authenticate.ts';
 import { errorBody, toApiError } from '../../middleware/envelope.ts';
 import { requestIdOf } from '../../middleware/request-context.ts';
 import { SECURITY_HEADERS } from '../../middleware/security-headers.ts';
+import { SOCKET_PATH } from '../port.ts';
 import { SocketConnection, type SocketDeps } from './connection.ts';
 
-export const SOCKET_PATH = '/v1/stream';
 /** 100 market ids of the longest kind fit. */
 const MAX_FRAME_BYTES = 64 * 1024;
 

@@ -34,10 +34,6 @@ export const span: typeof spanOf = (call, ...rest) => valid(call, spanOf(call, .
 export const moment: typeof pastOf = (call, ...rest) => valid(call, pastOf(call, ...rest));
 export const futureMoment: typeof futureOf = (call, ...rest) => valid(call, futureOf(call, ...rest));
 
-/** The events of a new webhook. The others are many, or need a filter. */
-export const DEFAULT_EVENTS = ['price_alert', 'transaction', 'balance_change'] as const;
-export const KEY_STATUSES = ['active', 'expired', 'revoked'] as const;
-
 export const VENUE: Option = { value: 'VENUE', help: 'only this venue, such as kalshi; by default all' };
 export const OUTCOME: Option = { value: 'ID', help: 'one outcome of the market' };
 export const CURSOR: Option = {

@@ -2,11 +2,11 @@ import type { OrderSide } from '../markets/market.ts';
 import type { ResolutionState } from '../markets/resolution.ts';
 import { type ApiJson, numberField } from '../values/api-json.ts';
 import type { Decimal } from '../values/decimal.ts';
-import { type CorrectedResult, correctionFields } from '../webhooks/correction.ts';
+import { type CorrectedResult, correctionFields } from '../webhooks/broadcast.ts';
 import { type EventStamp, eventBody } from '../webhooks/event-body.ts';
 import type { BookFiring } from './book-rule.ts';
-import type { Direction, RuleShape } from './condition.ts';
-import { type BookConditionName, type Condition, type MarketConditionName, thresholdField } from './conditions.ts';
+import type { Direction, RuleShape, ThresholdField } from './condition.ts';
+import type { BookConditionName, Condition, MarketConditionName } from './conditions.ts';
 import type { Firing } from './rule.ts';
 
 /** The fields that define a condition, besides token and scope. */
@@ -14,6 +14,8 @@ interface ConditionFields extends RuleShape {
   condition: Condition;
   /** Price, change, notional or multiple. */
   threshold?: Decimal | undefined;
+  /** The API's field that holds the threshold; null without one. */
+  thresholdField: ThresholdField | null;
 }
 
 /** The data of the event of an alert on an outcome. */
@@ -31,8 +33,7 @@ interface RuleEvent extends EventStamp, ConditionFields {
 
 /** The delivery body of an alert on an outcome. Conditions of the specification keep its six fields. */
 export function ruleBody(event: RuleEvent): string {
-  const { condition, threshold, direction, unit, windowSeconds, windows, firing } = event;
-  const field = thresholdField(event);
+  const { condition, threshold, thresholdField: field, direction, unit, windowSeconds, windows, firing } = event;
   const isPrice = field === 'price';
   const data: { [key: string]: ApiJson | undefined } = {
     alertId: event.alertId,

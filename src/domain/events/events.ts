@@ -41,6 +41,7 @@ const priceAlert: EventDefinition = {
       ...SAMPLE_TOKEN,
       condition: 'above',
       threshold: decimal('0.6'),
+      thresholdField: 'price',
       firing: { price: decimal('0.62') },
       venue: SAMPLE_MARKET.venue,
       marketId: SAMPLE_MARKET.marketId,

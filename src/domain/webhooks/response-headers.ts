@@ -1,4 +1,4 @@
-import { MAX_PLAIN_PART, shownPath, shownUrl } from './url.ts';
+import { MAX_PLAIN_PART, shownPath, shownUrl } from '../values/parse-url.ts';
 
 /** Of the stored text with all headers of an answer. */
 const MAX_HEADERS_BYTES = 4 * 1024;

@@ -1,4 +1,4 @@
-import type { BookConditionName } from '../../domain/alerts/conditions.ts';
+import { type BookConditionName, thresholdField } from '../../domain/alerts/conditions.ts';
 import {
   type Correction,
   isFinal,
@@ -59,6 +59,7 @@ export function toPending({ row, firing }: RuleFiring): Pending {
         tokenSymbol: row.symbol ?? row.label ?? row.tokenMint,
         condition: row.condition,
         threshold: row.target === null ? undefined : decimal(row.target),
+        thresholdField: thresholdField({ condition: row.condition, windows: row.windows ?? undefined }),
         direction: row.direction ?? undefined,
         unit: row.unit ?? undefined,
         windowSeconds: row.windowSeconds ?? undefined,

@@ -1,6 +1,5 @@
 import { boundedCache } from '../../domain/values/caches.ts';
-import { ORIGIN } from '../db/origin.ts';
-import { type Queryable, sql } from '../db/tx.ts';
+import { ORIGIN, type Queryable, sql } from '../db/tx.ts';
 
 const DATABASE_NOW = sql(
   'database_now',

@@ -1,7 +1,6 @@
 import type { ArchiveDay, ArchiveFile } from '../../domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../domain/archive/kinds.ts';
-import { readSeam, seamOf } from '../db/archive-seam.ts';
-import { listPartitions, type Partition, type PartitionedTable } from '../db/partitions.ts';
+import { listPartitions, type Partition, type PartitionedTable, readSeam, seamOf } from '../db/partitions.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import type { DaySummary } from './copy.ts';
 

@@ -1,7 +1,6 @@
 import type { ArchiveDay } from '../../domain/archive/file.ts';
 import type { ArchiveKind } from '../../domain/archive/kinds.ts';
-import { readSeam } from '../db/archive-seam.ts';
-import { listPartitions, type Partition } from '../db/partitions.ts';
+import { listPartitions, type Partition, readSeam } from '../db/partitions.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { TABLES } from './catalog.ts';
 

@@ -1,4 +1,4 @@
-import { seamOf } from '../db/archive-seam.ts';
+import { seamOf } from '../db/partitions.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { CATALOG_FILE, CATALOG_FILE_JSON, type CatalogFile } from './file-list.ts';
 

@@ -1,6 +1,6 @@
 import { MARKET_STATUSES, type MarketSort, type MarketStatus } from '../../domain/markets/market.ts';
 import { type Queryable, type Statement, sqlPlannedPerCall } from '../db/tx.ts';
-import { type JournalStamp, STAMP, toStamp } from '../journal/stamp.ts';
+import { type JournalStamp, STAMP, toStamp } from '../journal/read-journal.ts';
 import { MAX_EVENT_ID_LENGTH } from './market-events.ts';
 import { MARKET_COLUMNS, MARKET_PARTS, type StoredMarket } from './market-reads.ts';
 

@@ -1,6 +1,5 @@
 import { scrubText } from '../../domain/values/text.ts';
-import { epochMs } from '../db/epoch-ms.ts';
-import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
+import { type Database, epochMs, type Queryable, sql, type Tx } from '../db/tx.ts';
 
 /** The maximum number of rows per reason, so that a venue with only malformed records cannot fill the disk. */
 const MAX_ROWS_PER_REASON = 1_000;

@@ -1,8 +1,7 @@
 import type { BesideTotal, HistoryEnd, HourEvidence } from '../../domain/markets/coverage.ts';
 import type { VolumeRule, VolumeUnit } from '../../domain/markets/volume-witness.ts';
 import { decimal } from '../../domain/values/decimal.ts';
-import { epochMs } from '../db/epoch-ms.ts';
-import { type Queryable, sql } from '../db/tx.ts';
+import { epochMs, type Queryable, sql } from '../db/tx.ts';
 import { IS_REJECTED, SIGHTING_MS } from './totals.ts';
 
 /** A calm total is searched in this many hours before and after an hour. */

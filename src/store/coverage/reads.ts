@@ -9,8 +9,7 @@ import {
 } from '../../domain/markets/coverage.ts';
 import { isComparable, volumeRuleOf } from '../../domain/markets/volume-witness.ts';
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
-import { epochMs } from '../db/epoch-ms.ts';
-import { type Queryable, sql } from '../db/tx.ts';
+import { epochMs, type Queryable, sql } from '../db/tx.ts';
 import { readHistoryEnd, readHourEvidence } from './evidence.ts';
 import { unitOf } from './settle.ts';
 

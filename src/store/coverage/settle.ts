@@ -13,8 +13,7 @@ import {
 } from '../../domain/markets/coverage.ts';
 import { type VolumeRule, type VolumeUnit, volumeRuleOf } from '../../domain/markets/volume-witness.ts';
 import { decimal } from '../../domain/values/decimal.ts';
-import { epochMs } from '../db/epoch-ms.ts';
-import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
+import { type Database, epochMs, type Queryable, sql, type Tx } from '../db/tx.ts';
 import { readHourEvidence } from './evidence.ts';
 
 /** An hour settles this long after its end, when its totals and its late trades have arrived. */

@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import pg from 'pg';
 import { DataSource } from 'typeorm';
 import { KEEP_ALIVE_DELAY_MS } from '../../config/pools.ts';
@@ -212,4 +213,18 @@ export function createDataSource(options: DataSourceOptions): DataSource {
     migrationsTableName: 'schema_migration',
     migrationsTransactionMode: 'each',
   });
+}
+
+/** Connections of a pool: open ones, idle ones among them, waiting callers, and the maximum. */
+interface PoolUse {
+  open: number;
+  idle: number;
+  waiting: number;
+  limit: number;
+}
+
+/** The pool use of a data source; TypeORM keeps the pool on its driver. */
+export function poolUse(dataSource: DataSource): PoolUse {
+  const { master } = dataSource.driver as unknown as { master: Pool };
+  return { open: master.totalCount, idle: master.idleCount, waiting: master.waitingCount, limit: master.options.max };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import pg, { type PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
+import pg from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
 import { keyOf } from '../../domain/values/text.ts';
@@ -187,4 +188,23 @@ async function runOn<Row>(
     for (let i = 0; i < columns.length; i += 1) row[columns[i] as string] = cells[i];
     return row as Row;
   });
+}
+
+/** SQL of a moment in whole epoch milliseconds, as a number like that of a Date. */
+export function epochMs(moment: string): string {
+  return `floor(extract(epoch FROM ${moment}) * 1000)::float8`;
+}
+
+/**
+ * SQL of the identity of this database: it changes when a dump is restored, the database is copied, or a standby takes over. Then numbers of
+ * rows and transactions may repeat.
+ */
+export const ORIGIN = `concat_ws('.', (SELECT system_identifier FROM pg_control_system()), (SELECT timeline_id FROM pg_control_checkpoint()),
+  (SELECT oid FROM pg_database WHERE datname = current_database()), 'journal_head'::regclass::oid)`;
+
+const PING = sql('ping', 'SELECT 1');
+
+/** Rejects when the database does not answer. */
+export async function ping(db: Queryable): Promise<void> {
+  await db.query(PING);
 }

@@ -1,5 +1,4 @@
-import { ORIGIN } from '../db/origin.ts';
-import { sql } from '../db/tx.ts';
+import { ORIGIN, sql } from '../db/tx.ts';
 import { insertBookMarksSql } from '../marks/detail.ts';
 import { FACT_CODES, PUBLISH_KINDS } from '../marks/publish-marks.ts';
 import { BOOK_BODY, CANDLE_BODY, MARKET_BODY, PRICE_BODY, RESOLUTION_BODY, secondsOf, TRADE_BODY } from './bodies.ts';

@@ -1,6 +1,5 @@
 import type { Change, ChangeBody, ChangeKind } from '../../domain/live/change.ts';
-import { ORIGIN } from '../db/origin.ts';
-import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { ORIGIN, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 
 /** The Postgres channel of the publisher; the payload is the new `seq`. */
 export const JOURNAL_CHANNEL = 'oddswire_journal';
@@ -168,4 +167,21 @@ function withStoredKind(change: ChangeRow): ChangeRow {
   return kind === 'facts' && body['about'] === 'resolution'
     ? { ...change, kind: 'resolution', body: body['row'] as ChangeBody }
     : change;
+}
+
+/** The place in the journal of a read: every change up to `seq` of this epoch was visible to it. */
+export interface JournalStamp {
+  epoch: string;
+  seq: number;
+}
+
+/**
+ * A column with the stamp of its statement, for `toStamp`. One statement has one snapshot, on one server: a change that it does not see
+ * has a later number.
+ */
+export const STAMP = `(SELECT h.epoch || ' ' || h.seq FROM (${NEWEST_HEAD}) h) AS stamp`;
+
+export function toStamp(text: string): JournalStamp {
+  const [epoch = '', seq = ''] = text.split(' ');
+  return { epoch, seq: Number(seq) };
 }

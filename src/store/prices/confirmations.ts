@@ -1,5 +1,4 @@
-import { epochMs } from '../db/epoch-ms.ts';
-import { type Database, sql, type Tx } from '../db/tx.ts';
+import { type Database, epochMs, sql, type Tx } from '../db/tx.ts';
 import { BLOCK, LOCK_BLOCKS, placeOf } from './checks.ts';
 
 /** The type of the times, `int4`, ends here: in the year 2038. */

@@ -2,7 +2,7 @@ import type { FeeStatement } from '../../domain/markets/fee.ts';
 import type { MarketStatus } from '../../domain/markets/market.ts';
 import { feeKnownAt } from '../catalog/market-fees.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import { type JournalStamp, STAMP, toStamp } from '../journal/stamp.ts';
+import { type JournalStamp, STAMP, toStamp } from '../journal/read-journal.ts';
 
 /** `[price, size]` or `[price, size, orders]`, as the book writer stores them. */
 export type StoredLevel = [price: string, size: string, count?: number];

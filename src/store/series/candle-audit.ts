@@ -1,7 +1,7 @@
 import { INTERVAL_SECONDS } from '../../domain/markets/candle.ts';
 import { SHARDS, shardOf } from '../../domain/values/shard.ts';
 import type { TimeRange } from '../../domain/values/time-range.ts';
-import { holdSeam } from '../db/archive-seam.ts';
+import { holdSeam } from '../db/partitions.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 import { isMinuteWithin } from '../marks/detail.ts';
 import { lockShards } from '../marks/marks.ts';

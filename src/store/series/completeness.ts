@@ -1,6 +1,5 @@
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
-import { epochMs } from '../db/epoch-ms.ts';
-import { type Queryable, sql } from '../db/tx.ts';
+import { epochMs, type Queryable, sql } from '../db/tx.ts';
 
 /** The volume of a market since the start of the comparison, by the venue and as stored. */
 export interface Witness {

@@ -14,9 +14,8 @@ import { INTERVAL_SECONDS, type Interval } from '../../domain/markets/candle.ts'
 import type { DecimalFormat } from '../../domain/values/api-json.ts';
 import { OddswireError } from '../../domain/values/errors.ts';
 import type { TimeRange } from '../../domain/values/time-range.ts';
-import { ORIGIN } from '../db/origin.ts';
 import { listPartitions, type PartitionedTable } from '../db/partitions.ts';
-import { type Queryable, type Statement, sql } from '../db/tx.ts';
+import { ORIGIN, type Queryable, type Statement, sql } from '../db/tx.ts';
 
 interface Kind {
   table: string;

@@ -1,6 +1,6 @@
 import { MARKET_COLUMNS, MARKET_PARTS, ONE_MARKET, type StoredMarket } from '../catalog/market-reads.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import { type JournalStamp, STAMP, toStamp } from '../journal/stamp.ts';
+import { type JournalStamp, STAMP, toStamp } from '../journal/read-journal.ts';
 import { blockOf, placedCheck } from '../prices/checks.ts';
 import { toWitness, WITNESS_COLUMNS, type Witness, type WitnessRow } from './completeness.ts';
 

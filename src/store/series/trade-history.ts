@@ -1,5 +1,4 @@
-import { epochMs } from '../db/epoch-ms.ts';
-import { type Queryable, sql } from '../db/tx.ts';
+import { epochMs, type Queryable, sql } from '../db/tx.ts';
 import { insertFactsSql } from '../marks/publish-marks.ts';
 import { toWitness, WITNESS_COLUMNS, type Witness, type WitnessRow } from './completeness.ts';
 

@@ -1,7 +1,6 @@
 import type { VolumeRule } from '../../domain/markets/volume-witness.ts';
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
-import { epochMs } from '../db/epoch-ms.ts';
-import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import { epochMs, type Queryable, sql, type Tx } from '../db/tx.ts';
 import { toWitness, WITNESS_COLUMNS, type Witness, type WitnessRow } from './completeness.ts';
 import { BEFORE_LOSS_MS, QUIET_MS } from './feed-faults.ts';
 import type { HistoryStatus } from './trade-history.ts';

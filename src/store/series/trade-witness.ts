@@ -10,8 +10,7 @@ import {
 } from '../../domain/markets/volume-witness.ts';
 import { type Decimal, decimal, ZERO } from '../../domain/values/decimal.ts';
 import { judgeAllCoverageAgain, judgeCoverageAgain, keepCalmTotals } from '../coverage/totals.ts';
-import { epochMs } from '../db/epoch-ms.ts';
-import { sql, type Tx } from '../db/tx.ts';
+import { epochMs, sql, type Tx } from '../db/tx.ts';
 import { insertFactsSql } from '../marks/publish-marks.ts';
 import { noteFault, type StoredFault, suspectFrom } from './feed-faults.ts';
 

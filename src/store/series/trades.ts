@@ -1,7 +1,7 @@
 import { STALE_OBSERVATION_MS } from '../../domain/alerts/condition.ts';
 import type { TradeRecord } from '../../domain/markets/market.ts';
 import { createTokens, keepTokens } from '../catalog/tokens.ts';
-import { seamOf } from '../db/archive-seam.ts';
+import { seamOf } from '../db/partitions.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
 import { insertPublishSql, LATE_TRADE_MS, microsOf } from '../marks/publish-marks.ts';

@@ -1,5 +1,4 @@
-import { epochMs } from '../db/epoch-ms.ts';
-import { type Database, type Queryable, sql } from '../db/tx.ts';
+import { type Database, epochMs, type Queryable, sql } from '../db/tx.ts';
 import { insertFactsSql } from '../marks/publish-marks.ts';
 import { ASK_AGAIN_SECONDS } from './trade-history.ts';
 

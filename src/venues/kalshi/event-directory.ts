@@ -2,7 +2,7 @@ import { boundedCache } from '../../domain/values/caches.ts';
 import { isHttpStatus, isOfHost, VenueError } from '../errors.ts';
 import type { BatchRequest } from '../http/http.ts';
 import { type KalshiClient, withEvent } from './client.ts';
-import { fieldOf } from './parse-market.ts';
+import { fieldOf } from './models.ts';
 import { isCombination } from './tickers.ts';
 
 /** Single event requests in flight at once. */

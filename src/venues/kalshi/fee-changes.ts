@@ -4,8 +4,7 @@ import { VenueError } from '../errors.ts';
 import { readModel } from '../rejection.ts';
 import { KALSHI, type KalshiClient, type ListAnswer } from './client.ts';
 import type { FeeChanges } from './fees.ts';
-import { eventFeeChange, type KalshiFeeChange, seriesFeeChange } from './models.ts';
-import { fieldOf } from './parse-market.ts';
+import { eventFeeChange, fieldOf, type KalshiFeeChange, seriesFeeChange } from './models.ts';
 import { isCombination } from './tickers.ts';
 
 /** Changes are announced days before. */

@@ -2,7 +2,7 @@ import { type Decimal, parseDecimal } from '../../domain/values/decimal.ts';
 import { isHttpStatus, VenueError } from '../errors.ts';
 import { KALSHI, type KalshiClient } from './client.ts';
 import { isAbsent, readPrice } from './dollars.ts';
-import { fieldOf } from './parse-market.ts';
+import { fieldOf } from './models.ts';
 
 /** The venue's summary of the trades of a period, in dollars of YES and contracts. */
 export interface Candlestick {

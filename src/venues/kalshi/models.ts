@@ -176,3 +176,8 @@ export const kalshiTrade = z.object({
   is_block_trade: z.boolean().nullish(),
 });
 export type KalshiTrade = z.infer<typeof kalshiTrade>;
+
+/** A field of a raw row of any type. */
+export function fieldOf(row: unknown, field: string): unknown {
+  return row !== null && typeof row === 'object' ? (row as Record<string, unknown>)[field] : undefined;
+}

@@ -5,8 +5,7 @@ import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isPlausibleQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { otherSide, readPrice } from './dollars.ts';
-import { type KalshiBook, type KalshiSides, kalshiBook } from './models.ts';
-import { fieldOf } from './parse-market.ts';
+import { fieldOf, type KalshiBook, type KalshiSides, kalshiBook } from './models.ts';
 import { COMBINATION, isCombinationTicker, outcomeIdsOf } from './tickers.ts';
 
 /** The skip reason of an empty book of an unknown market: the venue answers with an empty book for any ticker. */

@@ -7,7 +7,7 @@ import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { MAX_AHEAD_MS, parseVenueTimeMs } from '../venue-time.ts';
 import { kalshiFees } from './fees.ts';
-import { type KalshiMarket, kalshiMarket } from './models.ts';
+import { fieldOf, type KalshiMarket, kalshiMarket } from './models.ts';
 import { kalshiLife } from './status.ts';
 import { COMBINATION, isCombination, outcomeIdsOf } from './tickers.ts';
 
@@ -40,11 +40,6 @@ export function parseMarkets(rows: readonly unknown[], nowMs = Number.POSITIVE_I
     }
   }
   return batch;
-}
-
-/** A field of a raw row of any type. */
-export function fieldOf(row: unknown, field: string): unknown {
-  return row !== null && typeof row === 'object' ? (row as Record<string, unknown>)[field] : undefined;
 }
 
 function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Reading<MarketRecord> {

@@ -5,8 +5,7 @@ import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { otherSide, readPrice } from './dollars.ts';
-import { kalshiQuotes } from './models.ts';
-import { fieldOf } from './parse-market.ts';
+import { fieldOf, kalshiQuotes } from './models.ts';
 import { kalshiLife } from './status.ts';
 import { COMBINATION, isCombination, outcomeIdsOf } from './tickers.ts';
 

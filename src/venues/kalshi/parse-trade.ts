@@ -7,8 +7,7 @@ import { isPlausibleQuantity, isPositive } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { MAX_AHEAD_MS, parsePreciseVenueTimeMs } from '../venue-time.ts';
 import { isAbsent, otherSide, readPrice } from './dollars.ts';
-import { type KalshiTrade, kalshiTrade } from './models.ts';
-import { fieldOf } from './parse-market.ts';
+import { fieldOf, type KalshiTrade, kalshiTrade } from './models.ts';
 import { COMBINATION, isCombinationTicker, outcomeIdsOf } from './tickers.ts';
 
 /** Before the venue existed. */

@@ -2,8 +2,7 @@ import { asError } from '../../domain/values/errors.ts';
 import { isHttpStatus, VenueError } from '../errors.ts';
 import { readModel } from '../rejection.ts';
 import { KALSHI, type KalshiClient, type ListAnswer, type Parameters } from './client.ts';
-import { type KalshiSeries, kalshiSeries } from './models.ts';
-import { fieldOf } from './parse-market.ts';
+import { fieldOf, type KalshiSeries, kalshiSeries } from './models.ts';
 import { isCombination } from './tickers.ts';
 
 /** A full listing has megabytes, mostly legal text, and a series hardly ever changes. */

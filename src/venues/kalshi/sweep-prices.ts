@@ -7,7 +7,7 @@ import { rejectRecord } from '../rejection.ts';
 import type { Report } from '../report.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import type { KalshiClient, ListAnswer } from './client.ts';
-import { fieldOf } from './parse-market.ts';
+import { fieldOf } from './models.ts';
 import { parsePrices } from './parse-price.ts';
 import {
   afterFailure,

@@ -120,7 +120,7 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
     const failing = defineJob('evaluate-alerts', async () => {
       throw new Error('bad \u0000 text \ud800');
     });
-    const { LivenessTracker } = await import('../../../src/observe/liveness-tracker.ts');
+    const { LivenessTracker } = await import('../../../src/observe/liveness.ts');
     const metrics = createMetrics('test', { ofNode: false });
     const deps = { metrics, log, tracker: new LivenessTracker(), stopping: new AbortController().signal };
     const processor = createProcessor([failing], deps as Parameters<typeof createProcessor>[1]);

@@ -1,6 +1,5 @@
 import { expect } from 'vitest';
-import { readSeam } from '../../../src/store/db/archive-seam.ts';
-import { listPartitions } from '../../../src/store/db/partitions.ts';
+import { listPartitions, readSeam } from '../../../src/store/db/partitions.ts';
 import { eventually } from '../../support/eventually.ts';
 import { CANDLES, dayOf, FIRST_MS, PARTITION, rowOf, SEAM_MS } from './archive-days.ts';
 import type { Step, Steps } from './archive-lives.ts';

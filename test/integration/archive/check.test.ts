@@ -18,8 +18,7 @@ import { type CheckFilter, checkArchive } from '../../../src/archive/check/check
 import { type ArchiveDay, folderOf, formerPlaceOf } from '../../../src/domain/archive/file.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { lockingDay, readPresentFile, switchArchiveOn } from '../../../src/store/archive/catalog.ts';
-import { moveSeam } from '../../../src/store/db/archive-seam.ts';
-import { Partitions } from '../../../src/store/db/partitions.ts';
+import { moveSeam, Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { archiveDay } from '../../../workers/jobs/archive-day.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
 import { forwardAbort } from '../../../src/domain/values/signals.ts';
-import { LivenessTracker } from '../../../src/observe/liveness-tracker.ts';
+import { LivenessTracker } from '../../../src/observe/liveness.ts';
 import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { LANES } from '../../../src/queues/jobs.ts';

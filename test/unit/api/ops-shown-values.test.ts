@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { change, percent } from '../../../api/pages/console/values.ts';
 import { hexDump, prettyJson } from '../../../api/pages/kit/pretty-json.ts';
 import { amountText, decimalText } from '../../../api/pages/kit/shown-values.ts';
-import { shownUrl } from '../../../src/domain/webhooks/url.ts';
+import { shownUrl } from '../../../src/domain/values/parse-url.ts';
 
 describe('pretty JSON', () => {
   it('keeps the JSON value at any depth', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type SlowReader, UnsentMemory } from '../../../api/streams/unsent-memory.ts';
+import { type SlowReader, UnsentMemory } from '../../../api/streams/outbox.ts';
 
 class Reader implements SlowReader {
   readonly writtenAtMs: number;

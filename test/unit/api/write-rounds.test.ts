@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAccountUses } from '../../../api/streams/account-use.ts';
 import { type Sink, StreamClient } from '../../../api/streams/client.ts';
 import type { Message } from '../../../api/streams/frame.ts';
-import { UnsentMemory } from '../../../api/streams/unsent-memory.ts';
-import { WriteRounds } from '../../../api/streams/write-rounds.ts';
+import { UnsentMemory, WriteRounds } from '../../../api/streams/outbox.ts';
 
 const LIMITS = { maxConnections: 10, connectionsPerAccount: 10, subscriptionsPerAccount: 10, messagesPerSecond: 0 };
 
@@ -44,7 +43,7 @@ const message = (seq: number): Message => ({
 
 describe('WriteRounds', () => {
   it('writes to a connection at most once in 20 ms', async () => {
-    const rounds = new WriteRounds(() => []);
+    const rounds = new WriteRounds<StreamClient>(() => []);
     const { client, writes } = aClient();
     for (let seq = 1; seq <= 100; seq++) {
       client.push(message(seq), 's');
@@ -60,7 +59,7 @@ describe('WriteRounds', () => {
 
   it('sends the message of an idle client behind all others only', async () => {
     const idle = { message: message(999), subscriptions: ['s'], conflated: 0 };
-    const rounds = new WriteRounds(() => [idle]);
+    const rounds = new WriteRounds<StreamClient>(() => [idle]);
     const { client, writes } = aClient({ ...LIMITS, messagesPerSecond: 100 });
     for (let seq = 1; seq <= 150; seq++) client.push(message(seq), 's');
     rounds.mark(client);

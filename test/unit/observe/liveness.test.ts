@@ -1,54 +1,62 @@
 import { describe, expect, it } from 'vitest';
-import { type QueueBeat, stallReasons } from '../../../src/observe/liveness.ts';
-import { LivenessTracker } from '../../../src/observe/liveness-tracker.ts';
-
-type Vitals = Parameters<typeof stallReasons>[0];
+import { LivenessTracker } from '../../../src/observe/liveness.ts';
 
 const QUEUE_STILL_MS = 120_000;
+const LONG_MS = 86_400_000;
 
-const NOW = 10_000_000;
-const vitals = (part: Partial<Vitals> = {}): Vitals => ({ nowMs: NOW, loops: [], jobs: [], queues: [], ...part });
-const queue = (part: Partial<QueueBeat> = {}): QueueBeat => ({
-  name: 'alerts',
-  takenAtMs: NOW - QUEUE_STILL_MS - 1,
-  running: 0,
-  concurrency: 5,
-  oldestWaitingMs: QUEUE_STILL_MS + 1,
-  ...part,
-});
+/** A tracker with a clock that the test sets, and the reasons that it gives when the oldest job waits for `oldestMs`. */
+function aTracker() {
+  let nowMs = 10_000_000;
+  const tracker = new LivenessTracker(() => nowMs);
+  return {
+    tracker,
+    pass: (ms: number) => {
+      nowMs += ms;
+    },
+    reasons: (oldestMs = 0) => tracker.stallReasons(async () => oldestMs),
+  };
+}
 
 describe('stallReasons', () => {
-  it('is empty for an idle process', () => {
-    expect(stallReasons(vitals())).toEqual([]);
+  it('is empty for an idle process', async () => {
+    expect(await aTracker().reasons()).toEqual([]);
   });
 
   it.each([
     ['just in time', 12 * 5_000, []],
     ['overdue', 12 * 5_000 + 1, ['loop restore has not run for 60 s']],
-  ])('a loop %s', (_when, ago, why) => {
-    expect(stallReasons(vitals({ loops: [{ name: 'restore', everyMs: 5_000, endedAtMs: NOW - ago }] }))).toEqual(why);
+  ])('a loop %s', async (_when, ago, why) => {
+    const { tracker, pass, reasons } = aTracker();
+    tracker.loop('restore', 5_000);
+    pass(ago);
+    expect(await reasons()).toEqual(why);
   });
 
   it.each([
     ['at its deadline', 30_000, []],
     ['in the grace after it', 30_000 + 60_000, []],
     ['long after it', 30_001 + 60_000, ['job fold-candles has run for 90 s']],
-  ])('a job %s', (_when, ago, why) => {
-    const job = { name: 'fold-candles', startedAtMs: NOW - ago, deadlineMs: 30_000 };
-    expect(stallReasons(vitals({ jobs: [job] }))).toEqual(why);
+  ])('a job %s', async (_when, ago, why) => {
+    const { tracker, pass, reasons } = aTracker();
+    tracker.job('candles', 'fold-candles', 30_000);
+    pass(ago);
+    expect(await reasons()).toEqual(why);
   });
 
-  it.each<[string, Partial<QueueBeat>, boolean]>([
+  it.each<[string, { takenAgoMs?: number; running?: number; oldestMs?: number }, boolean]>([
     ['whose work waits although the process has free capacity', {}, true],
-    ['that is empty', { oldestWaitingMs: 0 }, false],
-    ['whose work is fresh', { oldestWaitingMs: QUEUE_STILL_MS }, false],
-    ['that this process works on', { takenAtMs: NOW - QUEUE_STILL_MS }, false],
+    ['that is empty', { oldestMs: 0 }, false],
+    ['whose work is fresh', { oldestMs: QUEUE_STILL_MS }, false],
+    ['that this process works on', { takenAgoMs: QUEUE_STILL_MS }, false],
     ['whose jobs use the whole capacity', { running: 5 }, false],
     ['with free capacity', { running: 4 }, true],
-  ])('a queue %s', (_label, part, isStalled) => {
-    expect(stallReasons(vitals({ queues: [queue(part)] }))).toEqual(
-      isStalled ? ['queue alerts: a job waits for 120 s, none is taken'] : [],
-    );
+  ])('a queue %s', async (_label, part, isStalled) => {
+    const { takenAgoMs = QUEUE_STILL_MS + 1, running = 0, oldestMs = QUEUE_STILL_MS + 1 } = part;
+    const { tracker, pass, reasons } = aTracker();
+    tracker.queue('alerts', 5);
+    for (let count = 0; count < running; count += 1) tracker.job('alerts', 'evaluate-alerts', LONG_MS);
+    pass(takenAgoMs);
+    expect(await reasons(oldestMs)).toEqual(isStalled ? ['queue alerts: a job waits for 120 s, none is taken'] : []);
   });
 });
 

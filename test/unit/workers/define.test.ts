@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq';
 import { afterEach, expect, it, vi } from 'vitest';
-import { LivenessTracker } from '../../../src/observe/liveness-tracker.ts';
+import { LivenessTracker } from '../../../src/observe/liveness.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { JOBS } from '../../../src/queues/jobs.ts';

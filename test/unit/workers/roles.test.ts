@@ -13,7 +13,6 @@ import {
 } from '../../../src/queues/jobs.ts';
 import { POLL_JOBS, pollsOf, schedulesOf } from '../../../src/queues/schedules.ts';
 import { defineJob } from '../../../workers/process/define.ts';
-import { processorsOf } from '../../../workers/roles.ts';
 
 const VENUES = ['polymarket', 'manifold'] as const;
 const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000, wallets: 10_000 };
@@ -22,27 +21,8 @@ const schedules = ROLES.flatMap((role) =>
 );
 const queueOf = (name: keyof typeof JOBS, data: object) => (JOBS[name].queue as (data: object) => string)(data);
 
-describe('processorsOf', () => {
-  it('has exactly one processor for each job, in exactly one role', () => {
-    const names = ROLES.flatMap((role) => processorsOf(role).map((job) => job.name));
-    expect(names.sort()).toEqual([...JOB_NAMES].sort());
-  });
-
-  it.each(ROLES)('gives the role %s only its own processors', (role) => {
-    const jobs = processorsOf(role);
-    expect(jobs.length).toBeGreaterThan(0);
-    for (const job of jobs) expect(JOBS[job.name].role).toBe(role);
-  });
-
-  it('throws with the name of a missing or doubled processor', () => {
-    const all = ROLES.flatMap((role) => processorsOf(role));
-    const without = all.filter((job) => job.name !== 'poll-trades');
-    expect(() => processorsOf('deliverer', without)).toThrow('poll-trades has 0');
-    const doubled = [...all, defineJob('fold-candles', async () => ({}))];
-    expect(() => processorsOf('poller', doubled)).toThrow('fold-candles has 2');
-  });
-
-  it('gives processors that reject invalid data before they run', async () => {
+describe('defineJob', () => {
+  it('rejects invalid data before the job runs', async () => {
     let runs = 0;
     const job = defineJob('evaluate-alerts', async () => {
       runs += 1;

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { ParameterizedContext } from 'koa';
-import { FailureStreaks } from '../../../../src/observe/failures.ts';
 import { consoleSessions, SESSION_MAX_MS } from '../../../../src/store/accounts/sessions.ts';
 import type { ApiState } from '../../../context.ts';
 import { html } from '../../kit/html.ts';
@@ -73,59 +72,4 @@ export function clearSessionCookies(ctx: AnyContext): void {
   ctx.append('Set-Cookie', `${SECURE_COOKIE}=; ${ATTRIBUTES}; Secure; Max-Age=0`);
   ctx.append('Set-Cookie', `${PLAIN_COOKIE}=; ${ATTRIBUTES}; Max-Age=0`);
   ctx.set('Clear-Site-Data', '"cache"');
-}
-
-/** With the time of the query, the streams of a session end within two seconds after it. */
-const CHECK_EVERY_MS = 1_000;
-
-interface Watched {
-  tokenHash: Buffer;
-  end(): void;
-}
-
-/** Ends open streams of sessions that ended: one statement for all sessions of this process, and none without a stream. */
-interface SessionWatch {
-  /** Returns the end of the watch. */
-  add(stream: Watched): () => void;
-}
-
-export function createSessionWatch(deps: Pick<PageDeps, 'db' | 'log' | 'now'>): SessionWatch {
-  const open = new Set<Watched>();
-  const streaks = new FailureStreaks();
-  let timer: NodeJS.Timeout | undefined;
-
-  async function check(): Promise<void> {
-    try {
-      const asked = [...open];
-      const valid = await consoleSessions.findValid(
-        deps.db,
-        asked.map(({ tokenHash }) => tokenHash),
-        deps.now(),
-      );
-      streaks.succeeded('check');
-      for (const stream of asked) if (!valid.has(stream.tokenHash.toString('hex'))) stream.end();
-    } catch (error) {
-      const { inARow, shouldLog } = streaks.failed('check');
-      deps.log[shouldLog ? 'warn' : 'debug'](
-        { err: error, inARow },
-        'sessions of open streams not checked; will retry',
-      );
-    }
-    timer = undefined;
-    schedule();
-  }
-
-  function schedule(): void {
-    if (timer !== undefined || open.size === 0) return;
-    timer = setTimeout(() => void check(), CHECK_EVERY_MS);
-    timer.unref();
-  }
-
-  return {
-    add(stream) {
-      open.add(stream);
-      schedule();
-      return () => void open.delete(stream);
-    },
-  };
 }

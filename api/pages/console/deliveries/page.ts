@@ -11,7 +11,6 @@ import type { Delivery, Webhook } from '../answers.ts';
 import { programExamples } from '../program.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { marketPath } from '../values.ts';
-import { lastFailure } from './verdict.ts';
 
 export const DELIVERIES_PATH = '/deliveries';
 /** The limit of a list of the API, and of the webhooks that a list of deliveries covers. */
@@ -190,4 +189,10 @@ export function deliveryTable(options: {
 /** The names of webhooks for lists, by their ids: the description, else host and path. */
 export function webhookNames(webhooks: readonly Webhook[]): Map<string, string> {
   return new Map(webhooks.map(({ id, url, description }) => [id, description ?? endpointName(url)]));
+}
+
+/** The state of a delivery in a list: its last failure in a few words. */
+function lastFailure({ status, lastError, lastStatusCode }: Delivery): string | undefined {
+  if (lastError === undefined || status === 'delivered') return undefined;
+  return lastError === 'http_status' ? `answered ${lastStatusCode ?? ''}` : lastError.replaceAll('_', ' ');
 }

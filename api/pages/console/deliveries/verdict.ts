@@ -171,9 +171,3 @@ export function deliveryVerdict(delivery: Delivery & { attemptLog: readonly Atte
 export function verdictText({ tone, what, advice }: Verdict): Html {
   return html`<div class="verdict ${tone}"><p>${what}</p>${advice !== undefined && html`<p class="advice">${advice}</p>`}</div>`;
 }
-
-/** The state of a delivery in a list: its last failure in a few words. */
-export function lastFailure({ status, lastError, lastStatusCode }: Delivery): string | undefined {
-  if (lastError === undefined || status === 'delivered') return undefined;
-  return lastError === 'http_status' ? `answered ${lastStatusCode ?? ''}` : lastError.replaceAll('_', ' ');
-}

@@ -7,7 +7,6 @@ import { eventPath, marketPath, percent, plain, titleOf, venueTitle } from '../v
 import {
   isNamesake,
   leadersFirst,
-  memberName,
   type Question,
   type QuotedMarket,
   type QuotesOf,
@@ -165,4 +164,9 @@ function option(href: string, kind: string, name: Html, quote?: Html): Html {
 
 function note(text: string): Html {
   return html`<p data-note>${text}</p>`;
+}
+
+/** The name of a market among others of its question. */
+function memberName({ sibling_label: label, title }: Pick<Market, 'sibling_label' | 'title'>): string {
+  return label ?? title;
 }

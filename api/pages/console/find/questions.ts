@@ -1,5 +1,5 @@
 import { compareDecimals, parseDecimal } from '../../../../src/domain/values/decimal.ts';
-import { type NamedOutcome, nameOutcomes } from '../../../../src/store/catalog/market-reads.ts';
+import { type NamedOutcome, nameOutcomes } from '../../../../src/store/catalog/outcome-names.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import type { Decimal, Market } from '../answers.ts';
 
@@ -76,11 +76,6 @@ function byPrice(a: Pick<Quoted, 'price'>, b: Pick<Quoted, 'price'>): number {
   const [first, second] = [parseDecimal(a.price), parseDecimal(b.price)];
   if (first === null || second === null) return Number(first === null) - Number(second === null);
   return compareDecimals(second, first);
-}
-
-/** The name of a market among others of its question. */
-export function memberName({ sibling_label: label, title }: Pick<Market, 'sibling_label' | 'title'>): string {
-  return label ?? title;
 }
 
 /** Whether the name of a market also names its outcome, so that its price needs no other name. */

@@ -2,7 +2,7 @@ import type { MarketStatus } from '../../../../src/domain/markets/market.ts';
 import { toJsonText } from '../../../../src/domain/values/api-json.ts';
 import { searchMarkets } from '../../../../src/store/catalog/market-search.ts';
 import type { ListedQuestion, QuestionMarket } from '../../../../src/store/series/market-questions.ts';
-import { presentMarket, toPlace, toPosition } from '../../../routes/markets.ts';
+import { presentMarket, toPlace, toPosition } from '../../../reads/market-search.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import type { Market } from '../answers.ts';
 import { fromSeconds, plain } from '../values.ts';

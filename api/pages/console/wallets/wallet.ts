@@ -1,4 +1,4 @@
-import { shownUrl } from '../../../../src/domain/webhooks/url.ts';
+import { shownUrl } from '../../../../src/domain/values/parse-url.ts';
 import { readWalletFigures, WALLET_EVENTS, type WalletEventType } from '../../../../src/store/wallets/wallet-reads.ts';
 import { lineChart } from '../../kit/drawings.ts';
 import { actionButton } from '../../kit/forms.ts';

@@ -1,4 +1,5 @@
 import { WEBHOOK_FORMATS, type WebhookFormat } from '../../../../src/domain/chat/chat-url.ts';
+import { shownUrl } from '../../../../src/domain/values/parse-url.ts';
 import { showDirectionControls } from '../../../../src/domain/values/text.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
 import {
@@ -8,7 +9,6 @@ import {
   OPERATORS,
 } from '../../../../src/domain/webhooks/filter.ts';
 import { ORDER_BY } from '../../../../src/domain/webhooks/order.ts';
-import { shownUrl } from '../../../../src/domain/webhooks/url.ts';
 import { ApiError, invalidRequest } from '../../../errors.ts';
 import { type FormView, isEdited, withPoint } from '../../kit/form-view.ts';
 import { type Html, html } from '../../kit/html.ts';

@@ -1,4 +1,4 @@
-import { shownUrl } from '../../../../src/domain/webhooks/url.ts';
+import { shownUrl } from '../../../../src/domain/values/parse-url.ts';
 import {
   MAX_PENDING_COUNTED,
   readWebhookFigures,

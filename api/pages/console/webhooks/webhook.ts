@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../../../src/domain/values/durations.ts';
+import { shownUrl } from '../../../../src/domain/values/parse-url.ts';
 import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
-import { shownUrl } from '../../../../src/domain/webhooks/url.ts';
 import { findSubscription } from '../../../../src/store/deliveries/subscriptions.ts';
 import { readWebhookFigures, readWebhookHours } from '../../../../src/store/deliveries/webhook-figures.ts';
 import { fieldMoment, momentField } from '../../kit/filters.ts';

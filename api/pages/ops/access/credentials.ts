@@ -74,11 +74,6 @@ export function operatorOfSession(
     : null;
 }
 
-/** The value of a cookie that proves an earlier login with the same password. */
-export function knownDeviceToken(sessionKey: Uint8Array, { fingerprint }: Credential): string {
-  return createHmac('sha256', sessionKey).update('known device').update(fingerprint).digest('base64url');
-}
-
 function configuredCredential({ passwords, sessionKey }: CredentialOptions, role: OperatorRole): Credential | null {
   const password = passwords[role];
   if (password === undefined) return null;

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import type Router from '@koa/router';
 import { parseUrl } from '../../../../src/domain/values/parse-url.ts';
 import { operatorSessions } from '../../../../src/store/accounts/sessions.ts';
@@ -12,10 +13,9 @@ import { enterForm, readForm } from '../../kit/router.ts';
 import { hashSessionToken, isSameText, newSessionToken } from '../../kit/session.ts';
 import { inAuditedTransaction, requireOperator } from '../actions.ts';
 import { page } from '../layout.ts';
-import { type Credential, credentialsOf, knownDeviceToken, matchCredential } from './credentials.ts';
+import { type Credential, credentialsOf, matchCredential } from './credentials.ts';
 import { createLoginTurns, type LoginLane } from './login-turns.ts';
-import type { OpsOptions } from './session.ts';
-import { addressOf, cookieOf, findLiveSession, knownCookieOf, sessionIdOf, sessionOf } from './session.ts';
+import { addressOf, cookieOf, findLiveSession, type OpsOptions, sessionIdOf, sessionOf } from './session.ts';
 
 const LOGIN_PATH = '/ops/login';
 const START = '/ops';
@@ -178,4 +178,17 @@ function leave(ctx: ApiContext, ops: OpsOptions): void {
   ctx.set('Clear-Site-Data', '"cache"');
   ctx.redirect(LOGIN_PATH);
   ctx.status = 303;
+}
+
+/** The value of a cookie that proves an earlier login with the same password. */
+function knownDeviceToken(sessionKey: Uint8Array, { fingerprint }: Credential): string {
+  return createHmac('sha256', sessionKey).update('known device').update(fingerprint).digest('base64url');
+}
+
+/** The cookie of a browser with an earlier login (see credentials.ts). Only the login page gets it. */
+function knownCookieOf(ops: Pick<OpsOptions, 'publicUrl'>): { name: string; attributes: string } {
+  const attributes = 'Path=/ops/login; HttpOnly; SameSite=Strict';
+  return ops.publicUrl?.startsWith('https:')
+    ? { name: '__Secure-oddswire_ops_known', attributes: `${attributes}; Secure` }
+    : { name: 'oddswire_ops_known', attributes };
 }

@@ -1,10 +1,8 @@
 import type { Middleware, ParameterizedContext } from 'koa';
-import { hostNameOf, isFixedHost } from '../../../../src/domain/values/parse-url.ts';
 import type { Cidr } from '../../../../src/domain/webhooks/address-policy.ts';
 import { operatorSessions } from '../../../../src/store/accounts/sessions.ts';
 import { clientNetwork } from '../../../access/client-address.ts';
 import type { ApiState } from '../../../context.ts';
-import { ApiError } from '../../../errors.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import { csrfField, csrfTokenOf, hashSessionToken, isSessionToken, type OperatorSession } from '../../kit/session.ts';
 import { leadToSignIn } from '../../kit/site.ts';
@@ -35,14 +33,6 @@ export function cookieOf(ops: Pick<OpsOptions, 'publicUrl'>): { name: string; at
   return ops.publicUrl?.startsWith('https:')
     ? { name: '__Host-oddswire_ops', attributes: 'Path=/; Secure; HttpOnly; SameSite=Strict' }
     : { name: 'oddswire_ops', attributes: 'Path=/ops; HttpOnly; SameSite=Strict' };
-}
-
-/** The cookie of a browser with an earlier login (see credentials.ts). Only the login page gets it. */
-export function knownCookieOf(ops: Pick<OpsOptions, 'publicUrl'>): { name: string; attributes: string } {
-  const attributes = 'Path=/ops/login; HttpOnly; SameSite=Strict';
-  return ops.publicUrl?.startsWith('https:')
-    ? { name: '__Secure-oddswire_ops_known', attributes: `${attributes}; Secure` }
-    : { name: 'oddswire_ops_known', attributes };
 }
 
 /** The client address for the audit log and the login limits. */
@@ -110,22 +100,5 @@ export function opsGuard(deps: Pick<PageDeps, 'db' | 'now'>, ops: OpsOptions): M
     }
     ctx.state.session = session;
     await next();
-  };
-}
-
-/**
- * Accepts requests for the host names of the pages only. By DNS rebinding, the owner of any domain can point it at this address, for
- * example at 127.0.0.1: for a browser, its pages and the operator pages then have the same origin. Only the Host header shows the
- * difference. Without configured names, the pages accept loopback names and IP addresses, which a domain cannot imitate.
- */
-export function opsHosts({ hosts = [] }: Pick<OpsOptions, 'hosts'>): Middleware<ApiState> {
-  return async (ctx, next) => {
-    const name = hostNameOf(ctx.get('Host'));
-    const isAccepted = name !== null && (hosts.length > 0 ? hosts.includes(name) : isFixedHost(name));
-    if (isAccepted) return next();
-    throw new ApiError(
-      'misdirected_request',
-      'the operator pages do not serve this host name; OPS_HOSTS and OPS_PUBLIC_URL name their hosts',
-    );
   };
 }

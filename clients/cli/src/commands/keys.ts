@@ -4,9 +4,11 @@ import { SCOPES } from '../../../../src/domain/values/api-key.ts';
 import type { ApiKey } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { CURSOR, FORMATS, futureMoment, KEY_STATUSES } from '../read-arguments.ts';
+import { CURSOR, FORMATS, futureMoment } from '../read-arguments.ts';
 import { type Column, DEFAULT_LIMIT, printList, printOne } from '../rows.ts';
 import { oneId } from './alerts.ts';
+
+const KEY_STATUSES = ['active', 'expired', 'revoked'] as const;
 
 const COLUMNS: readonly Column<ApiKey>[] = [
   { name: 'id', of: ({ id }) => id },

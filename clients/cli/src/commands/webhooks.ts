@@ -2,10 +2,13 @@ import { UsageError } from '../../../../cli/arguments.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
 import type { Webhook, WebhookItem } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
-import { CURSOR, DEFAULT_EVENTS, FORMATS } from '../read-arguments.ts';
+import { CURSOR, FORMATS } from '../read-arguments.ts';
 import { type Column, DEFAULT_LIMIT, printDeleted, printList, printOne } from '../rows.ts';
 import { oneId } from './alerts.ts';
 import { printDelivery } from './deliveries.ts';
+
+/** The events of a new webhook. The others are many, or need a filter. */
+const DEFAULT_EVENTS = ['price_alert', 'transaction', 'balance_change'] as const;
 
 type EventType = (typeof SUBSCRIBABLE_EVENTS)[number];
 

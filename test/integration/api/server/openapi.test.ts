@@ -10,7 +10,7 @@ import { STATUS_OF } from '../../../../api/errors.ts';
 import { register } from '../../../../api/http/route.ts';
 import { ArchiveFolder } from '../../../../api/reads/archive-folder.ts';
 import { openApiText } from '../../../../api/routes/documents.ts';
-import { routeTable } from '../../../../api/server/route-table.ts';
+import { routeTable } from '../../../../api/server/app.ts';
 import { VERSION } from '../../../../src/config/version.ts';
 import { EVENTS } from '../../../../src/domain/events/events.ts';
 import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../../src/observe/logger.ts';
-import { createDataSource } from '../../../../src/store/db/data-source.ts';
-import { poolUse } from '../../../../src/store/db/pool-use.ts';
+import { createDataSource, poolUse } from '../../../../src/store/db/data-source.ts';
 import { Database, isDatabaseUnavailable, sql } from '../../../../src/store/db/tx.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { startTcpProxy, type TcpProxy } from '../../../support/processes/tcp-proxy.ts';

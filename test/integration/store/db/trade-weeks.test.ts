@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { setKeepDays, switchArchiveOn } from '../../../../src/store/archive/catalog.ts';
-import { moveSeam } from '../../../../src/store/db/archive-seam.ts';
-import { listPartitions, Partitions } from '../../../../src/store/db/partitions.ts';
+import { listPartitions, moveSeam, Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aTrade } from '../../../factories/trades.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
-import { moveSeam } from '../../../../src/store/db/archive-seam.ts';
-import { Partitions } from '../../../../src/store/db/partitions.ts';
+import { moveSeam, Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { auditVenue, type CandleDifference } from '../../../../src/store/series/candle-audit.ts';
 import { foldCandles } from '../../../../src/store/series/candles.ts';

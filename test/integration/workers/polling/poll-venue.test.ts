@@ -5,14 +5,21 @@ import { concurrencyOf, POLL_QUEUE } from '../../../../src/queues/jobs.ts';
 import { createProducer, type Producer } from '../../../../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf, wakeVenuePolls } from '../../../../src/queues/schedules.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { pollBooks } from '../../../../workers/jobs/poll-books.ts';
+import { pollMarkets } from '../../../../workers/jobs/poll-markets.ts';
+import { pollPrices } from '../../../../workers/jobs/poll-prices.ts';
+import { pollTrades } from '../../../../workers/jobs/poll-trades.ts';
+import { pollVenue } from '../../../../workers/jobs/poll-venue.ts';
+import { pollWallets } from '../../../../workers/jobs/poll-wallets.ts';
+import { witnessTrades } from '../../../../workers/jobs/witness-trades.ts';
 import { createProcessor } from '../../../../workers/process/define.ts';
-import { processorsOf } from '../../../../workers/roles.ts';
 import { lastPage, scriptedAdapter } from '../../../factories/venue-adapter.ts';
 import { gate } from '../../../support/gate.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { BACKENDS, createTestBackend, isAvailable } from '../../../support/redis/queue-backends.ts';
 import { capturedLog, jobContext, testConfig, until } from '../worker-harness.ts';
 
+const POLLS = [pollVenue, pollMarkets, pollPrices, pollBooks, pollTrades, pollWallets, witnessTrades];
 const CLEAR = sql('test_clear_polls', 'TRUNCATE poll_state');
 const KINDS = sql(
   'test_polled_kinds',
@@ -50,7 +57,7 @@ describe.each(BACKENDS)('poll-venue on %s', (backendKind) => {
       });
       const config = testConfig(test.url, { POLL_TRADES_MS: '100', POLL_PRICES_MS: '100', POLL_BOOKS_MS: '100' });
       const context = jobContext({ db: test.db, config, adapter, producer, log, stopping: stopping.signal });
-      const processor = createProcessor(processorsOf('poller'), context);
+      const processor = createProcessor(POLLS, context);
       const worker: Worker = queues.backend.worker(POLL_QUEUE, processor, concurrencyOf(POLL_QUEUE));
       worker.on('error', () => undefined);
       closers.push(

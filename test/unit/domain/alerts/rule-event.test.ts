@@ -15,6 +15,7 @@ function anAlert(over: Partial<RuleEvent> = {}): RuleEvent {
     tokenSymbol: 'Yes',
     condition: 'above',
     threshold: decimal('0.5'),
+    thresholdField: 'price',
     firing: { price: decimal('0.51') },
     venue: 'polymarket',
     marketId: '0xabc',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compareCandles } from '../../../../src/domain/markets/candle-comparison.ts';
+import { compareCandles } from '../../../../src/domain/markets/candle.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 
 const candle = (start: number, close: string, volume = '3') => ({
