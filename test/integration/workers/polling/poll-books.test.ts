@@ -62,6 +62,10 @@ const bookOf = (outcomeId: string): BookRecord => ({
   asks: [{ price: decimal('0.44'), size: decimal('5') }],
 });
 const books: NonNullable<Script['books']> = async (ids) => ({ records: ids.map(bookOf), rejected: [] });
+const UNSEEN_MS = 60_000;
+/** The first sight of a day is stored again, and a minute ago may be the day before. */
+const sightsSince = (agedMs: number) =>
+  new Date(Date.now() - agedMs).getUTCDate() === new Date().getUTCDate() ? 0 : 1;
 const market = (marketId: string, volume24h = '0') =>
   aStoredMarket(test.db, { venue: 'v', marketId, labels: ['Yes'], stats: [null, volume24h, null] });
 
@@ -112,25 +116,27 @@ describe('the book poll', () => {
     size = '6';
     expect(await tick(10_000)).toMatchObject({ records: 1, written: 1 });
     expect(await test.db.query(STORED)).toEqual([{ mint: 'quiet:yes', history: 2 }]);
-    await ageBooks(test.db, 60_000, yes?.tokenId ?? 0n);
+    await ageBooks(test.db, UNSEEN_MS, yes?.tokenId ?? 0n);
+    const again = sightsSince(UNSEEN_MS);
     await tick(24_999);
     expect(await test.db.query(UNSEEN)).toEqual([{ unseen: 1 }]);
     await tick(25_000);
     expect(await test.db.query(UNSEEN)).toEqual([{ unseen: 0 }]);
     expect(await test.db.query(CHECKED)).toEqual([{ asOf: new Date(Math.floor((NOW + 25_000) / 1_000) * 1_000) }]);
-    expect(await test.db.query(STORED)).toEqual([{ mint: 'quiet:yes', history: 2 }]);
+    expect(await test.db.query(STORED)).toEqual([{ mint: 'quiet:yes', history: 2 + again }]);
   });
 
   it('confirms the books of a process that died', async () => {
     const [yes] = (await market('quiet')).outcomes;
     const adapter = scriptedAdapter({ books });
     await pollBooks.run({ venue: 'v' }, contextOf(adapter));
-    await ageBooks(test.db, 60_000, yes?.tokenId ?? 0n);
+    await ageBooks(test.db, UNSEEN_MS, yes?.tokenId ?? 0n);
+    const again = sightsSince(UNSEEN_MS);
     // Another process has no memory of these books.
     const restarted = { ...contextOf(adapter), db: new Database(test.db.dataSource) };
     expect(await pollBooks.run({ venue: 'v' }, restarted)).toMatchObject({ written: 0 });
     expect(await test.db.query(UNSEEN)).toEqual([{ unseen: 0 }]);
-    expect(await test.db.query(STORED)).toEqual([{ mint: 'quiet:yes', history: 1 }]);
+    expect(await test.db.query(STORED)).toEqual([{ mint: 'quiet:yes', history: 1 + again }]);
   });
 
   it('ranks by volume once a minute, and at each tick while the catalog has too few markets', async () => {
