@@ -45,7 +45,7 @@ describe('firingsOf', () => {
       fc.property(someRule, someObservations, (made, list) => {
         expect(firingsOf(made, list).map(({ n, atMs }) => ({ n, atMs }))).toEqual(modelFirings(made, list));
       }),
-      { numRuns: 1_500 },
+      { numRuns: 3_000 },
     );
   });
 
@@ -69,7 +69,7 @@ describe('firingsOf', () => {
         if (made.seesStart && (list[bounds[1] ?? 0]?.atMs ?? 0) < made.startMs) return;
         expect(pieces).toEqual(whole);
       }),
-      { numRuns: 1_500 },
+      { numRuns: 3_000 },
     );
   });
 

@@ -139,7 +139,7 @@ describe('the law of hours', () => {
           if (result.class === 'gap') expectLossBetween(world, result);
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: 3_000 },
     );
     // The law is not met by calling everything unknown.
     for (const each of ['complete', 'quiet', 'gap']) expect(counts[each]).toBeGreaterThan(100);

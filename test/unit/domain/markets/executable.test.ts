@@ -208,7 +208,7 @@ describe('executable', () => {
           expectModel(one);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: 6_500 },
     );
   });
 

@@ -103,7 +103,7 @@ describe('readHistoryPage', () => {
           expect(walker.truncated).toEqual([]);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 300 },
     );
   });
 

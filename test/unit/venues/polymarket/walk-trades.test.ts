@@ -109,7 +109,7 @@ describe('readTradePage', () => {
           expect(poller.truncated).toEqual([]);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 400 },
     );
   });
 
