@@ -37,7 +37,7 @@ const DAY_MS = 86_400_000;
 /** The first day that stays in Postgres alone. */
 const UNARCHIVED = Date.parse('2026-02-04T00:00:00Z');
 /** The first days have many trades: several pages of an outcome. */
-const MANY = 20_000;
+const MANY = 40_000;
 const MARKETS = ['m1', 'm2', 'quiet'];
 const IDS = ['quote " comma , ', ' space', 'line \r\n end', 'tab\t', '雨', 'bell \u0007', ''];
 
@@ -165,7 +165,7 @@ beforeAll(async () => {
     const partitions = new Partitions(db);
     for (const table of ['trade', 'price_history', 'book_history', 'observation'] as const)
       await partitions.ensure(table, days);
-    await db.query(FILL_TRADES, [start, MANY, '26 seconds']);
+    await db.query(FILL_TRADES, [start, MANY, '13 seconds']);
     await db.query(FILL_TRADES, ['2026-02-03T00:00:00Z', 1_000, '5000 seconds']);
     await db.query(FILL_PRICES, [start, 300]);
     await db.query(FILL_BOOKS, [start, 300]);
