@@ -14,6 +14,9 @@ export interface Observed {
   readonly socket: string;
 }
 
+/** A measurement of the event loop is the time between two timers of this length: `LOOP_SAMPLE_MS` of `src/observe/metrics.ts`. */
+const EVENT_LOOP_SAMPLE_MS = 100;
+
 /** The resources of one process, and its gauges of queues, stages and deliveries. `isCollected`: collect garbage first. */
 export async function sampleProcess(observed: Observed, isCollected: boolean): Promise<Figures> {
   const { name, pid, metricsUrl, socket } = observed;
@@ -25,7 +28,9 @@ export async function sampleProcess(observed: Observed, isCollected: boolean): P
     [`${name}: heap used`]: first('nodejs_heap_size_used_bytes'),
     ...(liveHeap !== undefined && { [`${name}: live heap`]: liveHeap }),
     // A window with a forced collection does not show the normal latency of the process.
-    ...(!isCollected && { [`${name}: event loop p99`]: first('nodejs_eventloop_lag_p99_seconds') * 1000 }),
+    ...(!isCollected && {
+      [`${name}: event loop p90`]: first('nodejs_eventloop_lag_p90_seconds') * 1000 - EVENT_LOOP_SAMPLE_MS,
+    }),
     [`${name}: descriptors`]: files.length,
     [`${name}: sockets`]: files.filter((target) => target.startsWith('socket:')).length,
     [`${name}: threads`]: status.threads,

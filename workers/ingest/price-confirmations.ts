@@ -67,11 +67,14 @@ export class PriceConfirmations {
     for (const { price: record, storedAsOf } of equal) {
       const { tokenId, price, bid, ask, asOfMs, seenAtMs = asOfMs } = record;
       const former = this.#known.get(tokenId);
-      if (former) former.isPending = false;
       const storedMs = storedAsOf.getTime();
-      const known = { tokenId, price, bid, ask, storedAsOf, storedMs, seenAtMs, isPending: false, isUsed: true };
-      this.#known.set(tokenId, known);
-      if (seenAtMs > storedMs) this.#confirm(known, seenAtMs);
+      let known = former;
+      if (former?.storedMs !== storedMs) {
+        if (former) former.isPending = false;
+        known = { tokenId, price, bid, ask, storedAsOf, storedMs, seenAtMs, isPending: false, isUsed: true };
+        this.#known.set(tokenId, known);
+      }
+      if (known && seenAtMs > storedMs) this.#confirm(known, seenAtMs);
     }
   }
 

@@ -3,8 +3,8 @@ import { type Fields, presentBody } from '../wire/fields.ts';
 import { BOOK, CANDLE, MARKET, PRICE, RESOLUTION, TRADE } from '../wire/market-data.ts';
 
 /**
- * The kinds of changes in the journal. `history` names a range of trades or candles that were added late, corrected or removed, and `gap` a range that a venue's
- * feed may have lost. `facts` is for reads from memory, and streams skip it.
+ * The kinds of changes in the journal. `history` names a range of trades or candles that were added late, corrected or removed, and `gap` a
+ * range that a venue's feed may have lost. `facts` is for reads from memory, and streams skip it.
  */
 const CHANGE_KINDS = ['price', 'trade', 'book', 'candle', 'market', 'history', 'gap', 'facts', 'resolution'] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
@@ -33,7 +33,8 @@ export interface Change {
    * - `candle`: a candle with its `interval`, which is `1m`
    * - `market`: a market without its long texts: `description`, `resolution_criteria` and `coverage` are absent
    * - `resolution`: a row of the timeline of the result of a market
-   * - `history`: `series` (`trades` or `candles`), `start` and `end`, epoch seconds: those of `[start, end)` were added, corrected or removed
+   * - `history`: `series` (`trades` or `candles`), `start` and `end`, epoch seconds: trades or candles of `[start, end)` were added, corrected
+   *   or removed
    * - `gap`: `from` and `to`, epoch seconds; `to` is null while the gap lasts, and another change with the same `gap_id` follows at its end.
    *   `affected` (`books`, `trades` or `markets`) and `reason`
    * - `facts`: `market_ids` and `about`, a FactKind: these facts of these markets changed; `market_id` is empty

@@ -90,6 +90,8 @@ export async function confirmPrices(
   for (let start = 0; start < blocks.length; start += BLOCKS_AT_ONCE) {
     const some = blocks.slice(start, start + BLOCKS_AT_ONCE);
     const written = await db.transaction((tx) => confirmBlocks(tx, some, byBlock, known));
+    // A row is gone when another database was restored under this process: the next write inserts it.
+    for (const block of some) if (!written.has(block)) known.delete(block);
     for (const [block, { changedTokenIds, ...after }] of written) {
       known.set(block, after);
       changed.push(...changedTokenIds);

@@ -20,8 +20,6 @@ export interface AnswerReader<R extends AnswerReading> {
 
 /** Raw records of a host whose readings are kept, about half a kilobyte each with the prices of two outcomes. */
 const MAX_ROWS = 25_000;
-/** A request that does not come again for so long is forgotten. */
-const FORGET_MS = 600_000;
 
 interface Entry {
   digest: string;
@@ -48,7 +46,6 @@ export function createAnswerMemory(maxRows = MAX_ROWS) {
       ? new LRUCache<string, Entry>({
           maxSize: maxRows,
           sizeCalculation: ({ reading }) => Math.max(1, reading?.size ?? 1),
-          ttl: FORGET_MS,
         })
       : undefined;
   return {

@@ -6,7 +6,8 @@ import { accept, type Reading, reject, rejectRecord } from '../rejection.ts';
 import { outcomeIdOf, VENUE_ID } from './outcome-ids.ts';
 
 /**
- * The answer of `GET /market-probs` as prices; pure. NO of a binary market is one minus its YES, digit for digit. The venue gives no time: `asOfMs` is that of the answer.
+ * The answer of `GET /market-probs` as prices; pure. NO of a binary market is one minus its YES, digit for digit. The venue gives no time:
+ * `asOfMs` is that of the answer.
  */
 export function parseProbs(probs: Readonly<Record<string, unknown>>, asOfMs: number): ParsedBatch<PriceRecord> {
   const batch = emptyBatch<PriceRecord>();

@@ -21,7 +21,6 @@ export interface PolymarketUrls {
   data: string;
 }
 
-/** Settings of the three hosts' clients that tests and operators may change. */
 /** The listing of Gamma: by keyset, or the older one by offset where the keyset listing is absent. */
 export type Listing = 'keyset' | 'offset';
 

@@ -211,6 +211,10 @@ it('signalled marks of a process that ends are returned as lanes that need a job
   void run(0);
   await until(() => isHeld(0), Boolean);
   await close();
+  await until(
+    () => isHeld(0),
+    (held) => !held,
+  );
   expect(await mark(0)).toEqual([0]);
 });
 

@@ -191,6 +191,16 @@ describe('confirmPrices', () => {
     ]);
   });
 
+  it('writes a block again whose row is gone, after one write without an effect', async () => {
+    await write(priceAt(0, '0.5'));
+    const known: KnownBlocks = new Map();
+    await confirmPrices(test.db, [seen(10, 0)], known);
+    await test.db.query(sql('test_delete_block', `DELETE FROM price_check WHERE block = $1 / 256`), [token]);
+    await confirmPrices(test.db, [seen(20, 0)], known);
+    await confirmPrices(test.db, [seen(30, 0)], known);
+    expect(await current()).toEqual(['0.5', at(30)]);
+  });
+
   it.each([
     ['changed', 1, '0.6'],
     ['got the same price again', 1, '0.5'],

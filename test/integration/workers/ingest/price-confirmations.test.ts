@@ -53,6 +53,18 @@ describe('PriceConfirmations', () => {
     expect(await current()).toEqual(at(30));
   });
 
+  it('keeps a confirmation when the database finds an earlier answer equal', async () => {
+    const { pending } = confirmations();
+    const price = { tokenId, price: decimal('0.5') };
+    const equal = (second: number, seenAtMs: number) => [
+      { price: { ...price, asOfMs: T + second * 1000, seenAtMs }, storedAsOf: at(0) },
+    ];
+    pending.confirm(equal(0, T + 30_000));
+    pending.confirm(equal(0, T));
+    await pending.flush();
+    expect(await current()).toEqual(at(30));
+  });
+
   it('writes without a flush when five seconds have passed', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
