@@ -16,8 +16,8 @@ export default defineConfig({
     // Our modules keep no state, so the files of one worker share their imports, which saves a third of the time.
     isolate: false,
     // Most tests wait for other processes and for timers, so more files run at once than the default of one per spare core. Each may have
-    // the processes of a whole system, and Postgres has 200 connections.
-    maxWorkers: 4,
+    // the processes of a whole system, and Postgres has 400 connections.
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
   },
 });
