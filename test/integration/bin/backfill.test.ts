@@ -39,7 +39,8 @@ const TRADES = sql(
 );
 const MARKETS = sql(
   'test_backfilled_markets',
-  `SELECT m.id AS pk, m.venue_market_id AS market_id, array_agg(t.mint ORDER BY o.ordinal) AS outcome_ids
+  `SELECT m.id AS pk, m.venue_market_id AS market_id, least(m.created_at, m.open_at) AS opened_at,
+     array_agg(t.mint ORDER BY o.ordinal) AS outcome_ids
    FROM market m JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id WHERE m.venue = $1 GROUP BY m.id`,
 );
 const WALKS = sql(
@@ -322,7 +323,7 @@ describe('a backfill of a simulated venue', () => {
   it('states the hours that the venue does not serve as unknown in the coverage', async () => {
     const adapter = (CREATE['kalshi'] as () => VenueAdapter)();
     await poll(adapter);
-    const markets = await test.db.query<{ pk: bigint; marketId: string }>(MARKETS, ['kalshi']);
+    const markets = await test.db.query<{ pk: bigint; marketId: string; openedAt: Date }>(MARKETS, ['kalshi']);
     const ids = markets.map(({ marketId }) => marketId);
     const path = '/trade-api/v2/historical/trades';
     exchange.addFault({ host: 'kalshi', path, kind: 'bad_member', members: { ids, status: 404 } });
@@ -336,11 +337,15 @@ describe('a backfill of a simulated venue', () => {
     expect(not_served).toBeGreaterThan(5);
     for (const { market_id, stored_from, reason } of short) {
       expect(reason).toContain('the archive of the venue is not available');
-      const pk = markets.find(({ marketId }) => marketId === market_id)?.pk ?? 0n;
+      const market = markets.find(({ marketId }) => marketId === market_id);
+      const pk = market?.pk ?? 0n;
+      // Trades of a market are wanted from its opening on.
+      const openedMs = market?.openedAt.getTime() ?? 0;
+      const firstMs = Math.max(sinceMs, openedMs - (openedMs % HOUR_MS));
       const range = { kind: 'trades' as const, startMs: sinceMs, endMs: nowMs };
       const hours = await readMarketHours(test.db, pk, range, undefined, nowMs);
       const servedMs = Date.parse(stored_from);
-      expect(hours.map(({ startMs }) => startMs)).toEqual(hoursOf(sinceMs, servedMs));
+      expect(hours.map(({ startMs }) => startMs)).toEqual(hoursOf(firstMs, servedMs));
       for (const hour of hours)
         expect(hour).toMatchObject({ class: 'unknown', reason: 'history_not_served', toMs: servedMs });
     }
