@@ -17,7 +17,7 @@ export default defineConfig({
     isolate: false,
     // Most tests wait for other processes and for timers, so more files run at once than the default of one per spare core. Each may have
     // the processes of a whole system, and Postgres has 400 connections.
-    maxWorkers: 5,
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
   },
 });
