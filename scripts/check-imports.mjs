@@ -203,6 +203,12 @@ for (const file of files) {
       /(?:^|\n)\s*(?:import|export)\s(?:[^'";]*?\sfrom\s)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/g,
     ),
   ];
+  // A default and names need two statements when both are types.
+  const head = text.slice(0, text.search(/^(?!import\b|[ }]|\/\/|#!|$)/m));
+  const statements = [...head.matchAll(/^import (?!type \w)[^'";]*?\sfrom '([^']+)';/gm)].map(([, name]) => name);
+  for (const name of new Set(statements.filter((each, at) => statements.indexOf(each) !== at))) {
+    problems.push(`${file}: imports ${name} twice`);
+  }
   graph.set(file, []);
   runtimeGraph.set(file, []);
   for (const match of imports) check(file, match[1] ?? match[2], /^\s*import type\s/.test(match[0]));

@@ -1,6 +1,5 @@
 import type { Middleware, ParameterizedContext } from 'koa';
-import type { ApiJson } from '../../src/domain/values/api-json.ts';
-import { toJsonText } from '../../src/domain/values/api-json.ts';
+import { type ApiJson, toJsonText } from '../../src/domain/values/api-json.ts';
 import { InvalidCursorError } from '../../src/domain/values/cursor.ts';
 import { scrubData } from '../../src/domain/values/text.ts';
 import { TimeRangeError } from '../../src/domain/values/time-range.ts';

@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import Router from '@koa/router';
-import type { Middleware } from 'koa';
-import Koa from 'koa';
+import Koa, { type Middleware } from 'koa';
 import { asError } from '../../src/domain/values/errors.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';

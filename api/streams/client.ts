@@ -1,8 +1,7 @@
 import type { AccountUse } from './account-use.ts';
 import type { Filter } from './filter.ts';
 import type { Message, Replaceable } from './frame.ts';
-import type { SlowReader, UnsentMemory } from './outbox.ts';
-import { Outbox, type Unsent } from './outbox.ts';
+import { Outbox, type SlowReader, type Unsent, type UnsentMemory } from './outbox.ts';
 
 /** Why the server ended a stream. */
 export type EndReason =

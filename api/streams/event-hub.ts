@@ -10,8 +10,7 @@ import { MAX_STALE_MS } from '../reads/journal-view.ts';
 import type { StreamClient } from './client.ts';
 import { Continuity } from './continuity.ts';
 import { type Message, streamMessage } from './frame.ts';
-import type { Unsent } from './outbox.ts';
-import { WriteRounds } from './outbox.ts';
+import { type Unsent, WriteRounds } from './outbox.ts';
 
 const POLL_MS = 100;
 const PAGE = 200;

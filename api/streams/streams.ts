@@ -26,8 +26,7 @@ import { createStreamCursors, type JournalPosition, type StreamCursors, streamMe
 import { Heartbeats } from './heartbeats.ts';
 import { MarketHub } from './hub.ts';
 import { KeyWatch } from './key-watch.ts';
-import type { Unsent } from './outbox.ts';
-import { UnsentMemory, WriteRounds } from './outbox.ts';
+import { type Unsent, UnsentMemory, WriteRounds } from './outbox.ts';
 import type { OpenOptions, OpenStreams, Start } from './port.ts';
 import { Replays } from './replay.ts';
 import { readSnapshot } from './snapshot.ts';

@@ -6,8 +6,7 @@ import type { Aging } from './aging.ts';
 import { sampleDatabase } from './database-samples.ts';
 import type { SoakOptions } from './options.ts';
 import { type Figures, type Observed, sampleProcess } from './process-samples.ts';
-import type { SoakSample } from './report.ts';
-import { format } from './report.ts';
+import { format, type SoakSample } from './report.ts';
 import type { Steady } from './steady.ts';
 
 /** The samples taken while the load runs. */

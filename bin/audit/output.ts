@@ -1,6 +1,5 @@
 import { print } from '../../cli/output.ts';
-import type { CandleDisagreement } from '../../src/domain/markets/candle.ts';
-import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
+import { type CandleDisagreement, INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
 import type { VenueName } from '../../src/domain/markets/venue.ts';
 import { printable } from '../../src/domain/values/text.ts';
 import type { AuditedOutcome, CandleDifference, CandleValues } from '../../src/store/series/candle-audit.ts';

@@ -2,8 +2,7 @@ import { SCOPES } from '../../src/domain/values/api-key.ts';
 import { openOperatorDatabase } from '../../src/embedded/operator-database.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { makeSignInLink } from '../keys/link.ts';
-import type { Environment } from '../terminal.ts';
-import { callOf } from '../terminal.ts';
+import { callOf, type Environment } from '../terminal.ts';
 
 /** The account of the person at the demo. It begins empty: the alerts and the webhook of the demo are of another one. */
 export const DEMO_ACCOUNT = 'me';

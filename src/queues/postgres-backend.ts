@@ -22,8 +22,7 @@ import type { Logger } from '../observe/logger.ts';
 import { closeUnresponsive } from '../observe/silent-connections.ts';
 import { isMovedMeanwhile } from './active-jobs.ts';
 import { queueNames } from './jobs.ts';
-import type { QueueBackend, QueueBackendOptions } from './port.ts';
-import { JOB_RETENTION, SILENCE_MS, WORKER_SETTINGS } from './port.ts';
+import { JOB_RETENTION, type QueueBackend, type QueueBackendOptions, SILENCE_MS, WORKER_SETTINGS } from './port.ts';
 
 /** BullMQ's fixed schema for a pool that we own. */
 const QUEUE_SCHEMA = 'bullmq';

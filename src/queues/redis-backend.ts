@@ -1,8 +1,7 @@
 import { Queue, Worker } from 'bullmq';
 import { tlsFailure } from '../domain/values/failure-reasons.ts';
 import type { AddUsage } from '../domain/values/usage.ts';
-import type { QueueBackend, QueueBackendOptions } from './port.ts';
-import { JOB_RETENTION, WORKER_SETTINGS } from './port.ts';
+import { JOB_RETENTION, type QueueBackend, type QueueBackendOptions, WORKER_SETTINGS } from './port.ts';
 import { createRedisClient, type RedisBehaviour, type RedisClient } from './redis-connection.ts';
 
 /** Queues in Redis, single, behind Sentinel or as a Cluster: the scale-out engine. */

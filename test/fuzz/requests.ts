@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { SCOPES } from '../../src/domain/values/api-key.ts';
-import type { ApiContract, JsonSchema, Operation, ParameterObject } from '../support/api-contract.ts';
-import { operationsOf } from '../support/api-contract.ts';
+import {
+  type ApiContract,
+  type JsonSchema,
+  type Operation,
+  operationsOf,
+  type ParameterObject,
+} from '../support/api-contract.ts';
 import { hostileJson, hostileText, knownText, valuesOf } from './values.ts';
 import { type KeyName, SPARE } from './world.ts';
 

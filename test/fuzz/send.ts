@@ -1,6 +1,12 @@
 import { type Agent, request } from 'node:http';
-import type { ApiContract, JsonSchema, Operation, ParameterObject } from '../support/api-contract.ts';
-import { decoded, pointer } from '../support/api-contract.ts';
+import {
+  type ApiContract,
+  decoded,
+  type JsonSchema,
+  type Operation,
+  type ParameterObject,
+  pointer,
+} from '../support/api-contract.ts';
 import type { Plan } from './requests.ts';
 import { resolved } from './values.ts';
 import type { World } from './world.ts';

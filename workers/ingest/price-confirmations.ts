@@ -16,7 +16,7 @@ interface KnownQuote {
   readonly price: Decimal;
   readonly bid: Decimal | undefined;
   readonly ask: Decimal | undefined;
-  readonly storedAsOf: Date;
+  /** The time of the stored quote, which identifies it, epoch milliseconds. */
   readonly storedMs: number;
   /** The latest answer with this quote, epoch milliseconds. */
   seenAtMs: number;
@@ -71,7 +71,7 @@ export class PriceConfirmations {
       let known = former;
       if (former?.storedMs !== storedMs) {
         if (former) former.isPending = false;
-        known = { tokenId, price, bid, ask, storedAsOf, storedMs, seenAtMs, isPending: false, isUsed: true };
+        known = { tokenId, price, bid, ask, storedMs, seenAtMs, isPending: false, isUsed: true };
         this.#known.set(tokenId, known);
       }
       if (known && seenAtMs > storedMs) this.#confirm(known, seenAtMs);
@@ -141,7 +141,7 @@ function takePending(quotes: readonly KnownQuote[]): ConfirmedPrice[] {
   return quotes.flatMap((known) => {
     if (!known.isPending) return [];
     known.isPending = false;
-    return [{ tokenId: known.tokenId, asOfMs: known.seenAtMs, storedAsOf: known.storedAsOf }];
+    return [{ tokenId: known.tokenId, asOfMs: known.seenAtMs, storedAsOf: new Date(known.storedMs) }];
   });
 }
 

@@ -1,5 +1,4 @@
-import type { RouterMiddleware } from '@koa/router';
-import Router from '@koa/router';
+import Router, { type RouterMiddleware } from '@koa/router';
 import type { Middleware } from 'koa';
 import { isStorableText } from '../../../src/domain/values/text.ts';
 import type { ApiContext, ApiState } from '../../context.ts';

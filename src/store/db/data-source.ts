@@ -1,5 +1,4 @@
-import type { Pool } from 'pg';
-import pg from 'pg';
+import pg, { type Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { KEEP_ALIVE_DELAY_MS } from '../../config/pools.ts';
 import type { Logger } from '../../observe/logger.ts';

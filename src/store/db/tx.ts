@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PoolClient } from 'pg';
-import pg from 'pg';
+import pg, { type PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
 import { keyOf } from '../../domain/values/text.ts';

@@ -138,8 +138,7 @@ async function advanceOrder(
 
 /**
  * Records an attempt and updates the delivery, in one transaction. A crash before the commit leaves the delivery pending: the lease ends
- * and the attempt is repeated with the same event id. Attempts that succeed at the same time share
- * a transaction.
+ * and the attempt is repeated with the same event id. Attempts that succeed at the same time share a transaction.
  */
 export function finishAttempt(db: Database, made: MadeAttempt, verdict: DeliveryVerdict): Promise<FinishedAttempt> {
   return verdict.state === 'delivered' ? batchesOf(db)(made) : finishFailed(db, made, verdict);

@@ -7,8 +7,7 @@ import { candleSeam } from '../db/partitions.ts';
 import { epochMs, isContentRefused, type Queryable, type Statement, sql } from '../db/tx.ts';
 import { type JournalStamp, STAMP, toStamp } from '../journal/read-journal.ts';
 import type { LatestBook } from './book-reads.ts';
-import type { StoredCandle, TradePlace, TradeRow } from './reads.ts';
-import { tradePageSql, tradePageValues } from './reads.ts';
+import { type StoredCandle, type TradePlace, type TradeRow, tradePageSql, tradePageValues } from './reads.ts';
 import { FACTS_COLUMNS, FACTS_PARTS, type FactsRow, type TradeFacts, toTradeFacts } from './trade-history.ts';
 
 /*

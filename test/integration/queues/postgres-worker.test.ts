@@ -1,8 +1,7 @@
 import type { Job, Worker } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
-import type { QueueBackend } from '../../../src/queues/port.ts';
-import { WORKER_SETTINGS } from '../../../src/queues/port.ts';
+import { type QueueBackend, WORKER_SETTINGS } from '../../../src/queues/port.ts';
 import { createPostgresQueues } from '../../../src/queues/postgres-backend.ts';
 import { isDatabaseUnavailable, sql } from '../../../src/store/db/tx.ts';
 import { gate } from '../../support/gate.ts';

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { engineControl } from '../../../sim/control.ts';
-import type { ExchangeOptions } from '../../../sim/options.ts';
-import { worldOptions } from '../../../sim/options.ts';
+import { type ExchangeOptions, worldOptions } from '../../../sim/options.ts';
 import { clobBook } from '../../../sim/polymarket/clob-payloads.ts';
 import { shownDoubleTicks } from '../../../sim/wire/prices.ts';
 import { forcePrice } from '../../../sim/world/forced-price.ts';
