@@ -9,7 +9,7 @@ import type { Logger } from '../../observe/logger.ts';
 import { lockingDay, noteRemoved } from '../../store/archive/catalog.ts';
 import { type FormerFile, partitionsOf, readChangedDays, readFormerFiles } from '../../store/archive/check.ts';
 import { findFile, type ListedFile, listFiles } from '../../store/archive/file-list.ts';
-import type { Database } from '../../store/db/tx.ts';
+import type { Database, Queryable } from '../../store/db/tx.ts';
 import { hasDuckdb, openDuckdb } from '../duckdb.ts';
 import { removeFile, sha256Of } from '../folder.ts';
 import { makeDay } from '../make-day.ts';
@@ -131,9 +131,9 @@ async function checkAll(options: CheckOptions, work: string): Promise<Checked> {
     }
     const byFolder = new Map(listed.map((row) => [folderOf(row), row]));
     const named = new Set(findings.map(({ place }) => place));
-    for (const [place, row] of strangersOf(await entriesOf(dir), byFolder, filter)) {
+    for (const [place, day] of strangersOf(await entriesOf(dir), byFolder, filter)) {
       if (named.has(place)) continue;
-      const find = () => strangerAt(place, row, context);
+      const find = () => strangerAt(place, day, context, day && byFolder.get(folderOf(day)));
       await add(await find(), find);
     }
     const former = await readFormerFiles(db);
@@ -194,7 +194,7 @@ function isWhole(filter: CheckFilter): boolean {
   return Object.values(filter).every((value) => value === undefined);
 }
 
-async function presentOf(db: Database, { kind, venue, date }: ArchiveDay): Promise<ListedFile | undefined> {
+async function presentOf(db: Queryable, { kind, venue, date }: ArchiveDay): Promise<ListedFile | undefined> {
   const filter = { kinds: [kind], venues: [venue], from: date, to: date };
   const { files } = await listFiles(db, filter, { limit: 1 });
   return files[0];
@@ -235,7 +235,7 @@ function* strangersOf(
   entries: readonly string[],
   byFolder: ReadonlyMap<string, ListedFile>,
   filter: CheckFilter,
-): Generator<readonly [string, ListedFile | undefined]> {
+): Generator<readonly [string, ArchiveDay | undefined]> {
   const isAll = isWhole(filter);
   for (const place of entries) {
     const isFormer = place.startsWith(formerPlaceOf(''));
@@ -250,17 +250,22 @@ function* strangersOf(
       continue;
     }
     const day: ArchiveDay = { kind: kind as ArchiveKind, venue, date };
-    if (isAsked(day, filter)) yield [place, byFolder.get(folderOf(day))];
+    if (isAsked(day, filter)) yield [place, day];
   }
 }
 
 async function strangerAt(
   place: string,
-  row: ListedFile | undefined,
+  day: ArchiveDay | undefined,
   context: Pick<CheckContext, 'db' | 'dir' | 'duckdb'>,
+  row: ListedFile | undefined,
 ): Promise<Finding[]> {
-  // A job may have added its row since the list was read.
-  if ((await findFile(context.db, place.split('/').at(-1) ?? '')) !== null) return [];
+  const { db } = context;
+  const isNamed = async (reader: Queryable) =>
+    (await findFile(reader, basename(place))) !== null ||
+    (day !== undefined && place.startsWith(`${folderOf(day)}/`) && (await presentOf(reader, day)) !== undefined);
+  // A job may have added the row of the day since the list was read. It places the file and commits the row under the lock of the day.
+  if (await (day === undefined ? isNamed(db) : lockingDay(db, day, isNamed))) return [];
   const isThere = (await entriesOf(context.dir)).includes(place);
   return isThere ? [await unknownFile(place, row, context, true)] : [];
 }

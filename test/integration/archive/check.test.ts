@@ -55,6 +55,7 @@ const PUT_BACK = KEPT.map((table) => sql(`test_check_put_back_${table}`, `INSERT
 const DELETE_TRADE = sql('test_check_delete', 'DELETE FROM trade WHERE trade_id = $1');
 const DROP_TRADES = sql('test_check_drop', 'DROP TABLE trade_202603');
 const FORGET = sql('test_check_forget', 'DELETE FROM archive_file WHERE kind = $1 AND date = $2::date');
+const REMEMBER = sql('test_check_remember', 'INSERT INTO archive_file SELECT * FROM kept_archive_file WHERE kind = $1');
 const STATE_CHECKSUM = sql(
   'test_check_checksum',
   `UPDATE archive_file SET checksum = '1.2' WHERE kind = $1 AND date = $2::date`,
@@ -235,6 +236,21 @@ describe('archive check', () => {
       isRepaired: true,
     });
     await clean();
+  });
+
+  it('names nothing in the folder of a day whose row a job adds after the list of days was read', async () => {
+    const day = dayOf('prices');
+    await test.db.query(FORGET, [day.kind, day.date]);
+    let checked: ReturnType<typeof check> | undefined;
+    await lockingDay(test.db, day, async (tx) => {
+      checked = check();
+      await eventually(
+        () => test.db.query<{ waiting: number }>(WAITING),
+        ([found]) => found?.waiting === 1,
+      );
+      await tx.query(REMEMBER, [day.kind]);
+    });
+    expect(await checked).toEqual([]);
   });
 
   it('keeps a file whose row a job adds while the repair waits for the day', async () => {
