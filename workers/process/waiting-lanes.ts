@@ -51,7 +51,9 @@ export class WaitingLanes {
   /** Jobs that work, by their lane, and jobs that wait. */
   readonly #working = new Set<number>();
   readonly #waiting = new Map<number, (lanes: readonly number[]) => void>();
-  /** Lanes that were freed for the end of their jobs, while the job of `by` makes the last claim. */
+  /** The takes of lanes in flight: the lock of a session counts, so a lane is taken once. */
+  readonly #taking = new Map<number, Promise<boolean>>();
+  /** Lanes that are freed for the end of their jobs, while the job of `by` makes the last claim. */
   #closing: { readonly by: number; readonly lanes: readonly number[] } | undefined;
   /** Lanes of other processes that were signalled. */
   readonly #foreign = new Set<number>();
@@ -73,6 +75,7 @@ export class WaitingLanes {
   /** The job is over, or failed. */
   async end(lane: number): Promise<void> {
     this.#working.delete(lane);
+    if (this.#closing?.by === lane) this.#claimClosed();
     if (this.#held.has(lane) && !this.#waiting.has(lane)) await this.#leave(lane);
     this.#dispatch();
   }
@@ -82,10 +85,16 @@ export class WaitingLanes {
     if (this.#closing?.by === lane) {
       const { lanes } = this.#closing;
       this.#closing = undefined;
-      if (claimed === 0) return this.#endAll();
+      if (claimed === 0) {
+        this.#endJobs(lanes);
+        return [];
+      }
       // A lane whose job ended meanwhile stays free: no job would free it again.
-      for (const closed of lanes.filter((each) => each === lane || this.#waiting.has(each))) {
-        if (!(await this.#take(closed))) this.#start(closed, [closed]);
+      for (const closed of lanes) {
+        if (closed !== lane && !this.#isClosed(closed)) continue;
+        const isTaken = await this.#take(closed);
+        if (!isTaken && this.#waiting.has(closed)) this.#start(closed, [closed]);
+        if (isTaken && !this.#working.has(closed) && !this.#waiting.has(closed)) await this.#leave(closed);
       }
       return lanes;
     }
@@ -193,23 +202,39 @@ export class WaitingLanes {
     this.#watch();
   }
 
-  /** Frees all lanes, and lets one job claim their last marks. */
+  /** Frees all lanes, and lets one job claim their last marks. That job works from here on, so that nothing else starts or frees it. */
   async #free(): Promise<void> {
     this.#idle = undefined;
-    if (this.#working.size > 0 || this.#signalled.size > 0) return;
+    const [first] = this.#waiting;
+    if (first === undefined || this.#working.size > 0 || this.#signalled.size > 0) return;
+    const [by, claim] = first;
     const lanes = [...this.#held];
     this.#held.clear();
-    await this.#unlock(lanes);
-    const [by] = this.#waiting.keys();
-    if (by === undefined) return;
+    this.#waiting.delete(by);
+    this.#working.add(by);
     this.#closing = { by, lanes };
-    this.#start(by, lanes);
+    await this.#unlock(lanes);
+    claim(lanes);
   }
 
-  #endAll(): readonly number[] {
-    for (const resolve of this.#waiting.values()) resolve([]);
-    this.#waiting.clear();
-    return [];
+  /** Ends the waiting jobs of freed lanes. A job that took its lane meanwhile, or again, goes on. */
+  #endJobs(lanes: readonly number[]): void {
+    for (const lane of lanes.filter((each) => this.#isClosed(each))) {
+      this.#waiting.get(lane)?.([]);
+      this.#waiting.delete(lane);
+    }
+  }
+
+  /** The last claim of freed lanes failed: each job claims its own lane once more. */
+  #claimClosed(): void {
+    const lanes = this.#closing?.lanes ?? [];
+    this.#closing = undefined;
+    for (const lane of lanes.filter((each) => this.#isClosed(each))) this.#start(lane, [lane]);
+  }
+
+  /** Whether the job of the lane waits although the lane is free. */
+  #isClosed(lane: number): boolean {
+    return this.#waiting.has(lane) && !this.#held.has(lane);
   }
 
   /** Frees a lane whose job ends at its deadline or with the process, and gives it a job that claims what was signalled until now. */
@@ -220,7 +245,13 @@ export class WaitingLanes {
     this.#options.producer.wake(this.#options.job, { lane });
   }
 
-  async #take(lane: number): Promise<boolean> {
+  #take(lane: number): Promise<boolean> {
+    const taking = this.#taking.get(lane) ?? this.#tryToTake(lane).finally(() => this.#taking.delete(lane));
+    this.#taking.set(lane, taking);
+    return taking;
+  }
+
+  async #tryToTake(lane: number): Promise<boolean> {
     const { session, job } = this.#options;
     try {
       for (let tries = 1; tries <= TAKE_TRIES; tries += 1) {
