@@ -2,6 +2,7 @@ import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import { writeMarkets } from '../../src/store/catalog/markets.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import type { Batch, MarketPage, VenueAdapter } from '../../src/venues/port.ts';
+import { catalogMemoryOf } from './catalog-memory.ts';
 import type { IngestDeps, PageStore, Written } from './store-page.ts';
 
 export interface WrittenMarkets extends Written {
@@ -13,7 +14,7 @@ export type MarketStore = PageStore<MarketRecord, WrittenMarkets, Batch<MarketRe
 
 /** Stores markets of one venue, and wakes the alerts of markets with a new final outcome. */
 export function marketStore(
-  { partitions, producer, now }: Pick<IngestDeps, 'partitions' | 'producer' | 'now'>,
+  { metrics, partitions, producer, now }: Pick<IngestDeps, 'metrics' | 'partitions' | 'producer' | 'now'>,
   { venue, currency }: Pick<VenueAdapter, 'venue' | 'currency'>,
 ): MarketStore {
   return {
@@ -24,6 +25,7 @@ export function marketStore(
       return { written: written.changed, finalTokenIds: written.finalTokenIds };
     },
     wake(parts) {
+      if (parts.some(({ written }) => written > 0)) catalogMemoryOf(metrics, venue).forget();
       producer.wakeStage('evaluate-alerts', shardsOf(parts.flatMap(({ finalTokenIds }) => finalTokenIds)));
     },
   };

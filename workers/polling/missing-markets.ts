@@ -6,6 +6,7 @@ import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { Batch, CallContext, VenueAdapter } from '../../src/venues/port.ts';
+import { catalogMemoryOf } from '../ingest/catalog-memory.ts';
 import type { MarketStore } from '../ingest/market-store.ts';
 import { storePage } from '../ingest/store-page.ts';
 import type { JobContext } from '../process/define.ts';
@@ -111,6 +112,7 @@ async function settle(
   };
   const origin = { venue, advance: (tx: Tx) => advance(tx, position) };
   const { written, rejected } = await storePage(context, settling, answer, origin);
+  if (gone > 0) catalogMemoryOf(metrics, venue).forget();
   metrics.marketsGone.inc({ venue }, gone);
   const counts = { venue, asked: asked.length, known: answer.records.length, written, rejected, gone };
   if (isPlain) log.info(counts, 'missing markets verified');

@@ -6,6 +6,7 @@ import {
   type WatchedOutcome,
 } from '../../src/store/catalog/watched-outcomes.ts';
 import type { VenueAdapter } from '../../src/venues/port.ts';
+import { catalogMemoryOf } from '../ingest/catalog-memory.ts';
 import type { JobContext } from '../process/define.ts';
 import { fetchRequested } from './requested-batch.ts';
 import type { SweepSource } from './sweep-walk.ts';
@@ -41,7 +42,7 @@ interface OutcomesRequest {
  * books, each tick begins with one batch of outcomes that clients read recently.
  */
 export function priceRound(
-  { db }: JobContext,
+  { db, metrics }: JobContext,
   venue: string,
   adapter: VenueAdapter,
 ): SweepSource<RoundPosition, OutcomesRequest> {
@@ -50,7 +51,8 @@ export function priceRound(
   let isRecentDue = !adapter.capabilities.books;
 
   async function rangeAfter(from: Place): Promise<OutcomesRequest> {
-    const outcomes = await openOutcomes(db, venue, { after: keyOf(from), limit, onlyBooks, pairs });
+    const page = { after: keyOf(from), limit, onlyBooks, pairs };
+    const outcomes = await catalogMemoryOf(metrics, venue).page(from, () => openOutcomes(db, venue, page));
     const last = outcomes.at(-1);
     const to: Place = last ? `${last.marketPk}:${last.tokenId}` : from;
     return { outcomes, range: { from, to, isLast: outcomes.length < limit } };

@@ -1,6 +1,7 @@
 import { tradableOutcomes } from '../../src/store/catalog/watched-outcomes.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { PriceSweep, SweepPart } from '../../src/venues/port.ts';
+import { catalogMemoryOf } from '../ingest/catalog-memory.ts';
 import type { JobContext } from '../process/define.ts';
 import { failedBatch } from './requested-batch.ts';
 import type { SweepSource } from './sweep-walk.ts';
@@ -64,8 +65,8 @@ export function priceSweep(
       const answer = await sweep.fetch(part, call).catch(failed);
       const { records, rejected, markets, part: after, more, fault } = answer;
       const ids = records.map(({ outcomeId }) => outcomeId);
-      const known = await tradableOutcomes(db, venue, ids);
-      const tokenIdOf = new Map(known.map(({ outcomeId, tokenId }) => [outcomeId, tokenId]));
+      const memory = catalogMemoryOf(metrics, venue);
+      const tokenIdOf = await memory.tokenIds(ids, (unknown) => tradableOutcomes(db, venue, unknown));
       const prices = records.filter(({ outcomeId }) => tokenIdOf.has(outcomeId));
       const skipped = records.length - prices.length;
       metrics.skippedRecords.inc({ venue, kind: 'prices', reason: UNKNOWN_MARKET }, skipped);

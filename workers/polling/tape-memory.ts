@@ -1,4 +1,4 @@
-import { oncePerOwner } from '../../src/store/db/batcher.ts';
+import { oncePerVenue } from '../../src/store/db/batcher.ts';
 import { positionText } from '../../src/store/db/leases.ts';
 import type { TapeKnowledge, TapePage } from '../../src/venues/port.ts';
 
@@ -72,13 +72,5 @@ export class TapeMemory {
   }
 }
 
-const memories = oncePerOwner((_db: object) => new Map<string, TapeMemory>());
-
 /** The memory of the tape of a venue, one per process. */
-export function tapeMemoryOf(db: object, venue: string): TapeMemory {
-  const known = memories(db).get(venue);
-  if (known) return known;
-  const fresh = new TapeMemory();
-  memories(db).set(venue, fresh);
-  return fresh;
-}
+export const tapeMemoryOf = oncePerVenue(() => new TapeMemory());

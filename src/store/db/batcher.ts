@@ -59,3 +59,16 @@ export function oncePerOwner<Owner extends object, Made>(make: (owner: Owner) =>
     return fresh;
   };
 }
+
+/** The same for each venue of an owner, by its name. */
+export function oncePerVenue<Made>(make: () => Made): (owner: object, venue: string) => Made {
+  const madeOf = oncePerOwner((_owner: object) => new Map<string, Made>());
+  return (owner, venue) => {
+    const made = madeOf(owner);
+    const known = made.get(venue);
+    if (known !== undefined) return known;
+    const fresh = make();
+    made.set(venue, fresh);
+    return fresh;
+  };
+}
