@@ -12,7 +12,7 @@ import {
   requestPoll,
   storePollNews,
 } from '../../src/store/catalog/poll-state.ts';
-import { LeaseLostError, newLeaseToken } from '../../src/store/db/leases.ts';
+import { LeaseLostError, newLeaseToken, positionText } from '../../src/store/db/leases.ts';
 import type { Presence } from '../../src/store/db/presence.ts';
 import type { Database, Tx } from '../../src/store/db/tx.ts';
 import { failureText } from '../../src/venues/errors.ts';
@@ -21,6 +21,12 @@ import { tapeMemoryOf } from './tape-memory.ts';
 
 /** What a poll without news writes, in one statement for all polls of the process: at a third of the time of a lease. */
 const STORE_EVERY_MS = (POLL_LEASES.seconds * 1000) / 3;
+/**
+ * A position of this many characters, such as one with a line per market, is stored at most once a minute while its pages have no news: it
+ * would be most of what polls write. A process that dies reads the pages of a minute again.
+ */
+const LARGE_POSITION = 8_192;
+const STORE_LARGE_EVERY_MS = 60_000;
 
 interface PollLeasesDeps {
   readonly db: Database;
@@ -51,6 +57,8 @@ export class HeldPoll {
   readonly #lease: PollLease;
   /** What is not stored yet. A process that dies loses it: it reads these pages again, and the times are older by as much. */
   #notes: Notes = {};
+  /** The next time at which a position is stored that is as large as the last one. */
+  #positionDueMs = Number.NEGATIVE_INFINITY;
   /** The lease has a stored end of a poll without a failure. */
   isProven = false;
   isBusy = false;
@@ -95,11 +103,23 @@ export class HeldPoll {
     if (requests === 'nothing to request') this.#notes.idleAtMs = performance.now();
   }
 
-  /** The notes for a statement, which `putBack` returns when it fails. */
-  take(isReleased: boolean): { news: PollNews; putBack(): void } {
-    const notes = this.#notes;
-    this.#notes = {};
+  /**
+   * The notes for a statement, which `putBack` returns when it fails. While the poll goes on under its lease, a large position may wait for
+   * a later statement; `isLast` gives it out.
+   */
+  take({ isReleased, isLast = isReleased }: { isReleased: boolean; isLast?: boolean }): {
+    news: PollNews;
+    putBack(): void;
+  } {
     const nowMs = performance.now();
+    const { position: moved, ...others } = this.#notes;
+    const isWaiting = moved !== undefined && !isLast && nowMs < this.#positionDueMs;
+    const notes: Notes = isWaiting ? others : this.#notes;
+    this.#notes = isWaiting ? { position: moved } : {};
+    if (notes.position !== undefined) {
+      const isLarge = (positionText(notes.position.value)?.length ?? 0) >= LARGE_POSITION;
+      this.#positionDueMs = isLarge ? nowMs + STORE_LARGE_EVERY_MS : Number.NEGATIVE_INFINITY;
+    }
     const ago = (atMs: number | undefined) => (atMs === undefined ? undefined : nowMs - atMs);
     const { position, attemptedAtMs, succeededAtMs, idleAtMs, hasEnded = false, caughtUpMs } = notes;
     const times = {
@@ -112,6 +132,7 @@ export class HeldPoll {
     return {
       news: { lease: this.#lease, hasEnded, isReleased, ...withoutUndefined(times) },
       putBack: () => {
+        if (notes.position !== undefined) this.#positionDueMs = Number.NEGATIVE_INFINITY;
         this.#notes = { ...notes, ...this.#notes };
       },
     };
@@ -275,7 +296,7 @@ export class PollLeases {
   async #storeNotes(poll: HeldPoll): Promise<void> {
     poll.isBusy = false;
     this.#drop(poll);
-    if (poll.hasNotes) await storePollNews(this.#deps.db, [poll.take(false).news]);
+    if (poll.hasNotes) await storePollNews(this.#deps.db, [poll.take({ isReleased: false, isLast: true }).news]);
   }
 
   /** Renews the leases, and stores the news of their polls: the timer calls it. Never rejects. */
@@ -297,7 +318,7 @@ export class PollLeases {
 
   async #store(polls: readonly HeldPoll[], isReleased: boolean): Promise<void> {
     if (polls.length === 0) return;
-    const taken = polls.map((poll) => ({ poll, ...poll.take(isReleased) }));
+    const taken = polls.map((poll) => ({ poll, ...poll.take({ isReleased }) }));
     if (isReleased) for (const poll of polls) this.#drop(poll);
     try {
       const stored = await storePollNews(

@@ -49,6 +49,8 @@ export class VenueFeeds {
   readonly #requested = new Map<RequestedPoll, number>();
   #announced = new Map<string, AnnouncedTimes>();
   #traded: readonly bigint[] = [];
+  /** Wanted markets since the last ranking: an outcome that a market gains later is covered then. */
+  readonly #known = new Map<bigint, WantedMarket>();
   #rankedAtMs = Number.NEGATIVE_INFINITY;
   #isCreated = false;
   #needsPlan = false;
@@ -126,8 +128,9 @@ export class VenueFeeds {
     if (deps.now() - this.#rankedAtMs >= RANK_EVERY_MS) {
       this.#traded = await mostTradedFeedMarkets(deps.db, wish);
       this.#rankedAtMs = this.#traded.length > 0 ? deps.now() : Number.NEGATIVE_INFINITY;
+      this.#known.clear();
     }
-    const wanted = await wantedFeedMarkets(deps.db, wish, this.#traded);
+    const wanted = await wantedFeedMarkets(deps.db, wish, this.#traded, this.#known);
     const openGaps = await marketsWithOpenGaps(deps.db, this.venue);
     const ofPart = new Map<number, WantedMarket[]>();
     wanted.forEach((market, place) => {

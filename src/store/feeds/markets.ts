@@ -48,20 +48,29 @@ const FEED_MARKETS = sql(
      UNION ALL
      SELECT m.id, 2, i.place FROM unnest($4::bigint[]) WITH ORDINALITY AS i (id, place) JOIN market m USING (id) WHERE ${WANTED}),
    ranked AS (SELECT DISTINCT ON (id) * FROM wanted ORDER BY id, class, place)
-   SELECT r.id AS pk, m.venue_market_id AS market_id, s.token_ids, s.outcome_ids
-   FROM (SELECT * FROM ranked ORDER BY class, place, id LIMIT $3) r JOIN market m ON m.id = r.id
-   CROSS JOIN LATERAL (
-     SELECT array_agg(o.token_id ORDER BY o.ordinal) AS token_ids, array_agg(t.mint ORDER BY o.ordinal) AS outcome_ids
-     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = r.id) s
-   WHERE s.token_ids IS NOT NULL ORDER BY r.class, r.place, r.id`,
+   SELECT r.id AS pk, s.market_id, s.token_ids, s.outcome_ids
+   FROM (SELECT * FROM ranked ORDER BY class, place, id LIMIT $3) r LEFT JOIN unnest($5::bigint[]) AS k (id) ON k.id = r.id
+   LEFT JOIN LATERAL (
+     SELECT (SELECT venue_market_id FROM market WHERE id = r.id) AS market_id,
+       array_agg(o.token_id ORDER BY o.ordinal) AS token_ids, array_agg(t.mint ORDER BY o.ordinal) AS outcome_ids
+     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = r.id) s ON k.id IS NULL
+   WHERE k.id IS NOT NULL OR s.token_ids IS NOT NULL ORDER BY r.class, r.place, r.id`,
 );
 
 /**
  * The markets that a feed should cover, most wanted first: markets with active alerts, then recently read ones, then those of `traded` in
- * its order.
+ * its order. The outcomes of those in `known` are not read again; the others are added to it.
  */
-export function wantedFeedMarkets(db: Queryable, wish: Wish, traded: readonly bigint[]): Promise<WantedMarket[]> {
-  return db.query(FEED_MARKETS, [wish.venue, wish.onlyBooks, wish.limit, traded]);
+export async function wantedFeedMarkets(
+  db: Queryable,
+  wish: Wish,
+  traded: readonly bigint[],
+  known: Map<bigint, WantedMarket>,
+): Promise<WantedMarket[]> {
+  const values = [wish.venue, wish.onlyBooks, wish.limit, traded, [...known.keys()]];
+  const rows = await db.query<WantedMarket | { pk: bigint; marketId: null }>(FEED_MARKETS, values);
+  for (const row of rows) if (row.marketId !== null) known.set(row.pk, row);
+  return rows.flatMap(({ pk }) => known.get(pk) ?? []);
 }
 
 const STORED_QUOTES = sql(

@@ -9,6 +9,7 @@ import {
   pruneGaps,
   readGaps,
 } from '../../../../src/store/feeds/gaps.ts';
+import { type WantedMarket, wantedFeedMarkets } from '../../../../src/store/feeds/markets.ts';
 import { claimParts, createParts, heldParts, releaseParts } from '../../../../src/store/feeds/parts.ts';
 import { type FeedReport, forgetStreamer, readFeedStates, reportFeeds } from '../../../../src/store/feeds/streamers.ts';
 import { PUBLISH_KINDS } from '../../../../src/store/marks/publish-marks.ts';
@@ -23,10 +24,48 @@ const AGE_REPORTS = sql(
   'test_age_reports',
   "UPDATE feed_streamer SET reported_at = reported_at - interval '6 seconds' WHERE streamer = $1",
 );
+const CLOSE = sql('test_close_market', "UPDATE market SET status = 'closed' WHERE id = $1");
 const FORGET_REPORTS = sql('test_forget_reports', 'DELETE FROM feed_streamer');
 const MARKS = sql('test_gap_marks', `SELECT key FROM publish_mark WHERE kind = ${PUBLISH_KINDS.gap} ORDER BY id`);
 
 const test = useTestDatabase();
+
+describe('the wanted markets of a feed', () => {
+  const wish = { venue: 'polymarket', onlyBooks: true, limit: 10 };
+
+  it('have the outcomes of known markets from memory, and those of the others from the database', async () => {
+    const { db } = test;
+    const markets = [await aStoredMarket(db), await aStoredMarket(db)];
+    const traded = markets.map(({ pk }) => pk);
+    const known = new Map<bigint, WantedMarket>();
+    const first = await wantedFeedMarkets(db, wish, traded, known);
+    expect(first).toEqual(
+      markets.map(({ pk, marketId, outcomes }) => ({
+        ...{ pk, marketId },
+        tokenIds: outcomes.map(({ tokenId }) => tokenId),
+        outcomeIds: outcomes.map(({ outcomeId }) => outcomeId),
+      })),
+    );
+    expect([...known.values()]).toEqual(first);
+    const later = await aStoredMarket(db);
+    const now = await wantedFeedMarkets(db, wish, [later.pk, ...traded], known);
+    expect(now.slice(1)).toEqual(first);
+    expect(now[1]).toBe(known.get(traded[0] ?? 0n));
+    expect(now[0]).toMatchObject({ pk: later.pk, marketId: later.marketId });
+  });
+
+  it('omit a known market that ended, and a market without outcomes', async () => {
+    const { db } = test;
+    const [open, ending] = [await aStoredMarket(db), await aStoredMarket(db)];
+    const empty = await aStoredMarket(db, { labels: [] });
+    const traded = [empty.pk, ending.pk, open.pk];
+    const known = new Map<bigint, WantedMarket>();
+    const pks = async () => (await wantedFeedMarkets(db, wish, traded, known)).map(({ pk }) => pk);
+    expect(await pks()).toEqual([ending.pk, open.pk]);
+    await db.query(CLOSE, [ending.pk]);
+    expect(await pks()).toEqual([open.pk]);
+  });
+});
 
 describe('parts of a feed', () => {
   it('have one owner until its lease ends', async () => {

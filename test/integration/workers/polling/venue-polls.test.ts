@@ -110,6 +110,37 @@ describe('a process that keeps the lease of a poll', () => {
     expect(await state()).toMatchObject({ position: '{"page":4}', lastSuccessAt: renewed.lastSuccessAt });
   });
 
+  it('stores a large position without news once a minute, with the times of each renewal, and when it ends the lease', async () => {
+    let page = 0;
+    const markets = 'm'.repeat(9_000);
+    const adapter = scriptedAdapter({
+      venue,
+      trades: async () => {
+        page += 1;
+        return { ...lastPage([], { page, markets }), caughtUpMs: NOW + page * 1_000 };
+      },
+    });
+    const { leases, poll } = aProcess(adapter);
+    const stored = async () => JSON.parse((await state()).position ?? '{}').page;
+    await leases.keep(venue, ['trades']);
+    await poll();
+    expect(await stored()).toBe(1);
+    await poll();
+    await leases.renew();
+    expect(await stored()).toBe(1);
+    expect((await state()).caughtUpAt).toEqual(new Date(NOW + 2_000));
+    await poll();
+    await leases.release(venue);
+    expect(await stored()).toBe(3);
+
+    await leases.keep(venue, ['trades']);
+    await poll();
+    const held = await leases.take(venue, 'trades');
+    if (!held) throw new Error('no lease');
+    await leases.fail(held, new Error('the venue is away'));
+    expect(await stored()).toBe(4);
+  });
+
   it('stores the first success after failures at once', async () => {
     await test.db.query(FAILED, [venue]);
     const { leases, poll } = aProcess(scriptedAdapter({ venue, trades: async () => lastPage([], { page: 1 }) }));
