@@ -1,7 +1,17 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** A market is polled first for this long after a client read it. */
-export const HOT_FOR_MINUTES = 15;
+const HOT_FOR_MINUTES = 15;
+
+/**
+ * SQL of the recently read markets that fulfil a condition on `m`, and their place: the latest read is first. Each read finds its market,
+ * whatever the statistics of the tables are: with those of no reads, Postgres would look for a read of each market.
+ */
+export function recentlyRead(condition: string): string {
+  return `SELECT m.id, row_number() OVER (ORDER BY r.read_at DESC, m.id) AS place
+     FROM market_read r CROSS JOIN LATERAL (SELECT m.id FROM market m WHERE m.id = r.market_id AND ${condition} OFFSET 0) m
+     WHERE r.read_at > now() - interval '${HOT_FOR_MINUTES} minutes'`;
+}
 
 const NOTE_READS = sql(
   'note_market_reads',

@@ -1,5 +1,5 @@
 import { type Queryable, sql } from '../db/tx.ts';
-import { HOT_FOR_MINUTES } from './market-heat.ts';
+import { recentlyRead } from './market-heat.ts';
 
 /** An outcome to poll: the venue's id, and the key of its token. */
 export interface WatchedOutcome {
@@ -94,11 +94,6 @@ export function tradableOutcomes(
   return db.query(TRADABLE_OUTCOMES, [venue, outcomeIds]);
 }
 
-/** Recently read markets of a venue, latest read first. `now()` is a constant to the planner, which expects few rows. */
-const READ_MARKETS = `SELECT m.id, row_number() OVER (ORDER BY r.read_at DESC, m.id) AS place
-   FROM market_read r JOIN market m ON m.id = r.market_id
-   WHERE r.read_at > now() - interval '${HOT_FOR_MINUTES} minutes' AND m.venue = $1 AND ${TRADABLE}`;
-
 const MOST_TRADED = sql(
   'most_traded_markets',
   `SELECT m.id FROM market m LEFT JOIN market_stats s ON s.market_id = m.id
@@ -117,10 +112,10 @@ export async function mostTradedMarkets(db: Queryable, venue: string, markets: n
 const HOT_OUTCOMES = sql(
   'hot_outcomes',
   `WITH wanted AS (
-     (SELECT id, place FROM (${READ_MARKETS} AND m.has_book) r ORDER BY place LIMIT $2)
+     (${recentlyRead(`m.venue = $1 AND ${TRADABLE} AND m.has_book`)} ORDER BY place LIMIT $2)
      UNION ALL
-     SELECT m.id, $2 + i.place FROM unnest($3::bigint[]) WITH ORDINALITY AS i (id, place) JOIN market m USING (id)
-     WHERE m.venue = $1 AND ${TRADABLE} AND m.has_book),
+     SELECT i.id, $2 + i.place FROM unnest($3::bigint[]) WITH ORDINALITY AS i (id, place)
+     WHERE (SELECT m.venue = $1 AND ${TRADABLE} AND m.has_book FROM market m WHERE m.id = i.id)),
    hot AS (SELECT id, min(place) AS place FROM wanted GROUP BY id ORDER BY place LIMIT $2)
    SELECT o.token_id, t.mint AS outcome_id
    FROM hot JOIN outcome o ON o.market_id = hot.id JOIN token t ON t.id = o.token_id ORDER BY hot.place, o.ordinal`,
@@ -141,7 +136,7 @@ export function hotOutcomes(
 
 const READ_OUTCOMES = sql(
   'read_outcomes',
-  `SELECT o.token_id, t.mint AS outcome_id FROM (${READ_MARKETS}) r
+  `SELECT o.token_id, t.mint AS outcome_id FROM (${recentlyRead(`m.venue = $1 AND ${TRADABLE}`)}) r
    JOIN outcome o ON o.market_id = r.id JOIN token t ON t.id = o.token_id ORDER BY r.place, o.ordinal LIMIT $2`,
 );
 

@@ -1,4 +1,4 @@
-import { HOT_FOR_MINUTES } from '../catalog/market-heat.ts';
+import { recentlyRead } from '../catalog/market-heat.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** A market that a feed should cover. */
@@ -39,21 +39,20 @@ const FEED_MARKETS = sql(
   `WITH alerted AS (
      SELECT DISTINCT m.id FROM alert a JOIN outcome o ON o.token_id = a.token_id JOIN market m ON m.id = o.market_id
      WHERE a.status = 'active' AND ${WANTED} ORDER BY m.id LIMIT $3),
-   noted AS (
-     SELECT m.id, row_number() OVER (ORDER BY r.read_at DESC, m.id) AS place FROM market_read r JOIN market m ON m.id = r.market_id
-     WHERE r.read_at > now() - interval '${HOT_FOR_MINUTES} minutes' AND ${WANTED} ORDER BY place LIMIT $3),
+   noted AS (${recentlyRead(WANTED)} ORDER BY place LIMIT $3),
    wanted AS (
      SELECT id, 0 AS class, 0 AS place FROM alerted
      UNION ALL SELECT id, 1, place FROM noted
      UNION ALL
-     SELECT m.id, 2, i.place FROM unnest($4::bigint[]) WITH ORDINALITY AS i (id, place) JOIN market m USING (id) WHERE ${WANTED}),
+     SELECT i.id, 2, i.place FROM unnest($4::bigint[]) WITH ORDINALITY AS i (id, place)
+     WHERE (SELECT ${WANTED} FROM market m WHERE m.id = i.id)),
    ranked AS (SELECT DISTINCT ON (id) * FROM wanted ORDER BY id, class, place)
    SELECT r.id AS pk, s.market_id, s.token_ids, s.outcome_ids
    FROM (SELECT * FROM ranked ORDER BY class, place, id LIMIT $3) r LEFT JOIN unnest($5::bigint[]) AS k (id) ON k.id = r.id
-   LEFT JOIN LATERAL (
-     SELECT (SELECT venue_market_id FROM market WHERE id = r.id) AS market_id,
+   CROSS JOIN LATERAL (
+     SELECT (SELECT venue_market_id FROM market WHERE id = r.id AND k.id IS NULL) AS market_id,
        array_agg(o.token_id ORDER BY o.ordinal) AS token_ids, array_agg(t.mint ORDER BY o.ordinal) AS outcome_ids
-     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = r.id) s ON k.id IS NULL
+     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = r.id AND k.id IS NULL) s
    WHERE k.id IS NOT NULL OR s.token_ids IS NOT NULL ORDER BY r.class, r.place, r.id`,
 );
 
