@@ -46,14 +46,15 @@ const FEED_MARKETS = sql(
      UNION ALL
      SELECT i.id, 2, i.place FROM unnest($4::bigint[]) WITH ORDINALITY AS i (id, place)
      WHERE (SELECT ${WANTED} FROM market m WHERE m.id = i.id)),
-   ranked AS (SELECT DISTINCT ON (id) * FROM wanted ORDER BY id, class, place)
+   ranked AS (SELECT DISTINCT ON (id) * FROM wanted ORDER BY id, class, place),
+   chosen AS MATERIALIZED (
+     SELECT *, id IN (SELECT unnest($5::bigint[])) AS is_known FROM ranked ORDER BY class, place, id LIMIT $3)
    SELECT r.id AS pk, s.market_id, s.token_ids, s.outcome_ids
-   FROM (SELECT * FROM ranked ORDER BY class, place, id LIMIT $3) r LEFT JOIN unnest($5::bigint[]) AS k (id) ON k.id = r.id
-   CROSS JOIN LATERAL (
-     SELECT (SELECT venue_market_id FROM market WHERE id = r.id AND k.id IS NULL) AS market_id,
+   FROM chosen r CROSS JOIN LATERAL (
+     SELECT (SELECT venue_market_id FROM market WHERE id = r.id AND NOT r.is_known) AS market_id,
        array_agg(o.token_id ORDER BY o.ordinal) AS token_ids, array_agg(t.mint ORDER BY o.ordinal) AS outcome_ids
-     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = r.id AND k.id IS NULL) s
-   WHERE k.id IS NOT NULL OR s.token_ids IS NOT NULL ORDER BY r.class, r.place, r.id`,
+     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = r.id AND NOT r.is_known) s
+   WHERE r.is_known OR s.token_ids IS NOT NULL ORDER BY r.class, r.place, r.id`,
 );
 
 /**
