@@ -44,6 +44,7 @@ export class MarketHub {
   /** Batches that wait for the categories of their markets. */
   #queue: Promise<void> | undefined;
   #nextBatch: (() => void)[] = [];
+  #isClosed = false;
 
   constructor(options: HubOptions, rounds: WriteRounds<StreamClient>) {
     this.#options = options;
@@ -104,12 +105,14 @@ export class MarketHub {
     return frameOf(change, { cursors, decimalFormat, epoch: this.#head?.epoch ?? '' });
   }
 
-  /** Resolves when the next batch arrives, which shows that the database answers, or when the hub closes. */
+  /** Resolves when the next batch arrives, which shows that the database answers, or when the hub closes or is closed. */
   nextBatch(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => void this.#nextBatch.push(resolve));
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#stopListening();
     this.#releaseWaiting();
   }
@@ -140,7 +143,7 @@ export class MarketHub {
 
   /** Repeats until the database answers: without its category a change would reach the wrong subscriptions. */
   async #loadCategories(changes: readonly Change[]): Promise<void> {
-    while (this.categories.lacks(changes)) {
+    while (!this.#isClosed && this.categories.lacks(changes)) {
       try {
         await this.categories.load(changes);
       } catch (error) {

@@ -24,6 +24,14 @@ export const deliverWebhook = defineJob('deliver-webhook', async (data, context)
   const inFlight = new InFlightAttempts(context);
   const failing = failingJobs(context.db);
   let countsAsFailing = false;
+  // The claims of jobs that begin together share a transaction, so each takes its place there.
+  const evenIfFailing = () => {
+    if (!countsAsFailing && failing.running < MAX_FAILING_JOBS) {
+      countsAsFailing = true;
+      failing.running += 1;
+    }
+    return countsAsFailing;
+  };
   let tookAll = false;
   let isTime = true;
   try {
@@ -33,18 +41,11 @@ export const deliverWebhook = defineJob('deliver-webhook', async (data, context)
       const limit = MAX_IN_FLIGHT - inFlight.size;
       const mayClaim = limit >= WORTH_CLAIMING || (isTime && limit > 0);
       const isWorthClaiming: boolean = mayClaim && (!tookAll || (await hasDue(context.db, subscriptionPk)));
-      const evenIfFailing = countsAsFailing || failing.running < MAX_FAILING_JOBS;
       const claim: Claim | null = isWorthClaiming
         ? await claimTogether(context.db, { subscriptionPk, limit, evenIfFailing, presence: context.presence.key })
         : null;
       if (isWorthClaiming) tookAll = (claim?.deliveries.length ?? 0) < limit;
-      if (claim) {
-        if (claim.subscription.isFailing && !claim.isHeldBack && !countsAsFailing) {
-          countsAsFailing = true;
-          failing.running += 1;
-        }
-        inFlight.begin(claim);
-      }
+      if (claim) inFlight.begin(claim);
       if (inFlight.size === 0 && wasIdle) {
         if (claim?.waitMs !== undefined)
           context.producer.wakeDeliveries([subscriptionPk], Math.min(claim.waitMs, LONGEST_WAIT_MS), 'permit');

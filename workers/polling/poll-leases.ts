@@ -239,9 +239,10 @@ export class PollLeases {
   /** Ends a poll without a failure. The first one under a lease is stored at once: a repaired venue shows it. */
   async end(poll: HeldPoll, walked: PollEnd): Promise<void> {
     poll.end(walked);
+    // No other poll begins meanwhile: a failure of the statement ends this one, and its lease.
+    if (this.#keeps(poll) && !poll.isProven) await this.#store([poll], false);
     poll.isBusy = false;
-    if (!this.#keeps(poll)) return this.#store([poll], true);
-    if (!poll.isProven) await this.#store([poll], false);
+    if (!this.#keeps(poll)) await this.#store([poll], true);
   }
 
   /** Ends a poll and its lease with a failure in a row, and returns their number. Other processes may try. */
@@ -334,7 +335,8 @@ export class PollLeases {
           continue;
         }
         poll.isProven ||= news.hasEnded;
-        if (row.isRequested && !poll.isBusy) this.requests.onRequested(row.venue, `poll-${row.kind}`);
+        if (row.isRequested && (news.hasEnded || !poll.isBusy))
+          this.requests.onRequested(row.venue, `poll-${row.kind}`);
         if (news.caughtUpMs !== undefined) tapeMemoryOf(this.#deps.db, row.venue).note(row.isLosing);
       }
     } catch (error) {

@@ -118,7 +118,6 @@ export class VenueFeeds {
   async plan(isDue: boolean): Promise<void> {
     const { deps, feed } = this.#options;
     if (this.#held.size === 0 || !(isDue || this.#needsPlan)) return;
-    this.#needsPlan = false;
     const limit = deps.config.feeds.markets;
     const wish = {
       venue: this.venue,
@@ -132,6 +131,7 @@ export class VenueFeeds {
     }
     const wanted = await wantedFeedMarkets(deps.db, wish, this.#traded, this.#known);
     const openGaps = await marketsWithOpenGaps(deps.db, this.venue);
+    this.#needsPlan = false;
     const ofPart = new Map<number, WantedMarket[]>();
     wanted.forEach((market, place) => {
       const part = partOf(market.marketId, this.#parts);
@@ -203,8 +203,9 @@ export class VenueFeeds {
 
   async #release(parts: readonly number[]): Promise<void> {
     const { deps, streamer } = this.#options;
-    for (const part of parts) this.#close(part);
+    // A part that closes first would have no reader while this streamer renews its lease, when the statement fails.
     await releaseParts(deps.db, streamer, this.venue, parts);
+    for (const part of parts) this.#close(part);
   }
 
   #close(part: number): void {

@@ -3,9 +3,9 @@ import type pg from 'pg';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
 import { FailureStreaks } from '../../observe/failures.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { keepSession } from './kept-session.ts';
+import { endSession, keepSession } from './kept-session.ts';
 import { waitForTurn } from './look-turns.ts';
-import { type Queryable, type Statement, sessionQueryable, sql, type Tx } from './tx.ts';
+import { type Queryable, type Statement, sessionQueryable, sql, sqlState, type Tx } from './tx.ts';
 
 /** Advisory lock space of presences: the first of the two lock keys; the second is the key of a process. */
 const PRESENCE_LOCK_SPACE = 0x6f_64_70; // "odp"
@@ -78,7 +78,7 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
   const streaks = new FailureStreaks();
   let lastKey: number | undefined;
   let key: number | null = null;
-  let session: Queryable | undefined;
+  let session: (Queryable & { end(): void }) | undefined;
   let running: Promise<void> = Promise.resolve();
   let lastTurn: Promise<unknown> = Promise.resolve();
 
@@ -147,8 +147,12 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
     },
     async query<Row>(statement: Statement, values?: readonly unknown[]) {
       if (!session) throw new OddswireError('no_presence', 'the session of the presence is lost');
-      const { query } = session;
-      return inTurn(() => query<Row>(statement, values));
+      const { query, end } = session;
+      return inTurn(() => query<Row>(statement, values)).catch((error: unknown) => {
+        // Without an answer of the server, a lock may be taken that nobody would free before the session ends.
+        if (sqlState(error) === undefined) end();
+        throw error;
+      });
     },
     register(workers, onAbsent, listen = []) {
       return new Promise((resolve) => {
@@ -170,7 +174,7 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
               for (const each of listen) await client.query(`LISTEN ${each.channel}`);
               for (const each of listen) each.onReady?.();
               key = lastKey;
-              session = sessionQueryable(client);
+              session = { ...sessionQueryable(client), end: () => void endSession(client) };
               onReady();
               resolve();
               await watch(client, lastKey, signal, onAbsent);

@@ -54,8 +54,6 @@ export interface Claim {
   deliveries: ClaimedDelivery[];
   /** Deliveries that the claim cancelled, because the subscription is paused or deleted. */
   cancelled: CancelledDelivery[];
-  /** The claim skipped the subscription, because its receiver is failing and the request excludes failing ones. */
-  isHeldBack: boolean;
   /** The rate of the subscription stopped the claim: due deliveries may be left, and have a permit after this time. */
   waitMs?: number;
 }
@@ -65,8 +63,8 @@ export interface ClaimRequest {
   subscriptionPk: bigint;
   /** Maximum number of attempts. */
   limit: number;
-  /** False: claim nothing when the receiver is failing. */
-  evenIfFailing?: boolean;
+  /** Asked when the receiver is failing, maybe more than once: false claims nothing. Absent: true. */
+  evenIfFailing?: () => boolean;
   /** The presence of the claiming process: the claim ends with it. Absent: the claim ends by its time only. */
   presence?: number | null;
 }
@@ -210,12 +208,11 @@ function wantedOf(
 ): ClaimRequest[] {
   const rowOf = new Map(found.map((row) => [row.pk, row]));
   return requests.flatMap((request): ClaimRequest[] => {
-    const { subscriptionPk: pk, evenIfFailing = true, limit } = request;
+    const { subscriptionPk: pk, evenIfFailing = () => true, limit } = request;
     const row = rowOf.get(pk);
     const known = claims.get(pk);
     if (!row || !known || row.isDeleted) return [];
-    known.isHeldBack = row.isFailing && !evenIfFailing;
-    if (known.isHeldBack) return [];
+    if (row.isFailing && !evenIfFailing()) return [];
     if (row.permits === null || row.permits >= limit) return [request];
     if (row.permits > 0) return [{ ...request, limit: row.permits }];
     known.waitMs = waitOf(row);
@@ -227,7 +224,7 @@ function waitOf({ nextPermitSeconds }: SubscriptionRow): number {
   return Math.ceil((nextPermitSeconds ?? 0) * 1000);
 }
 
-const NOTHING = (): Omit<Claim, 'subscription'> => ({ deliveries: [], cancelled: [], isHeldBack: false });
+const NOTHING = (): Omit<Claim, 'subscription'> => ({ deliveries: [], cancelled: [] });
 
 function toSubscription({
   isLive: _,

@@ -175,6 +175,23 @@ describe('two streamers', () => {
     await eventually(gaps, haveEnded('moved'));
   });
 
+  it('share the parts when the first one could not give its parts back', async () => {
+    await storeCatalog(test.db, config, 'polymarket');
+    const lost = new LosableDatabase(test.db.dataSource);
+    lost.loseStatements = ['release_feed_parts'];
+    const { log, lines } = capturedLog();
+    running.push(runStreamer({ db: lost, config, exchange, venue: 'polymarket', streamer: 'a', log }));
+    await eventually(owners, (rows) => rows.length === 5);
+    start('polymarket', 'b');
+    await eventually(
+      async () => lines,
+      (all) => all.some((line) => line.includes('round of the streamer failed')),
+    );
+    lost.loseStatements = [];
+    await eventually(owners, (rows) => rows.filter(({ owner }) => owner === 'b').length === 2);
+    await quotesAgree(test.db, exchange, 'polymarket');
+  });
+
   it('give parts back when they stop', async () => {
     await storeCatalog(test.db, config, 'polymarket');
     const first = start('polymarket', 'a');

@@ -1,13 +1,15 @@
 import { once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import type { Job, Worker } from 'bullmq';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
 import { acquirePollLease, advancePoll, POLL_LEASES } from '../../../src/store/catalog/poll-state.ts';
 import { LeaseLostError, newLeaseToken } from '../../../src/store/db/leases.ts';
 import { createPresence, type Presence } from '../../../src/store/db/presence.ts';
-import { sql } from '../../../src/store/db/tx.ts';
+import { ping, sql } from '../../../src/store/db/tx.ts';
 import { claimDueOfMany, claimTogether } from '../../../src/store/deliveries/claims.ts';
 import { finishAttempt } from '../../../src/store/deliveries/outcomes.ts';
+import { signalLanes, takeLane } from '../../../src/store/marks/lane-signals.ts';
 import { insertMarks } from '../../../src/store/marks/marks.ts';
 import { claimWallets } from '../../../src/store/wallets/wallets.ts';
 import { releaseAbsent } from '../../../workers/process/absent-process.ts';
@@ -139,6 +141,25 @@ describe('the presence of a process', () => {
       (key) => key === null,
     );
     await one.close();
+  });
+
+  it('frees a lane whose take has no answer in time because the process was stopped', async () => {
+    const presence = await runningProcess();
+    const lane = { job: 'fold-candles', lane: 1 };
+    // The first look for ended processes is over.
+    await ping(presence);
+    const taken = takeLane(presence, lane).catch(() => 'no answer');
+    await setImmediate();
+    // Longer than the process waits for an answer.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5_500);
+    expect(await taken).toBe('no answer');
+    expect(
+      await until(
+        () => signalLanes(test.db, [lane], false),
+        ({ length }) => length > 0,
+      ),
+    ).toEqual([lane]);
+    await until(async () => presence.key, Boolean);
   });
 });
 

@@ -258,6 +258,16 @@ describe('the calls of a ledger', () => {
     expect(calls).toEqual(['pause']);
   });
 
+  it('keep a pause in this process when a take of before it is answered later', async () => {
+    const { budget, calls, state } = spied(10, 10);
+    const taken = budget.acquire(signal, 0);
+    state.isAway = true;
+    await Promise.all([budget.pause(60_000), taken]);
+    state.isAway = false;
+    await expect(budget.acquire(signal, 1_000)).rejects.toBeInstanceOf(BudgetExceededError);
+    expect(calls).toEqual(['take 1', 'pause']);
+  });
+
   it('leave the turn of a caller that aborted to the next caller', async () => {
     const { budget, calls } = spied(0.01, 1);
     const controller = new AbortController();

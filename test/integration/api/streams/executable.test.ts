@@ -10,6 +10,7 @@ import { markMarkets } from '../../../../src/store/marks/publish-marks.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { ageBooks } from '../../../factories/stored-series.ts';
+import { gate } from '../../../support/gate.ts';
 import { isNews, ofType, type SseEvent, type SseReader } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
 import { withStreams } from './stream-world.ts';
@@ -300,6 +301,28 @@ describe('the watch of executable prices', () => {
     spy.mockRestore();
     expect((await reader.next(isNews)).data.data).toMatchObject({ average_price: 0.55 });
     await complete(reader);
+  });
+});
+
+describe('the streams of a process that stops', () => {
+  it('close when the database does not answer the last read of books', async () => {
+    await writeBook(BIDS, ASKS);
+    const second = await startTestApi({}, { beside: world.api });
+    const query = second.db.query.bind(second.db);
+    const [asked, answered] = [gate(), gate()];
+    vi.spyOn(second.db, 'query').mockImplementation(async (statement, values) => {
+      if (statement.name !== 'order_books') return query(statement, values);
+      asked.open();
+      await answered.opened;
+      throw new Error('lost');
+    });
+    const reader = await world.follow(`channels=executable&${ofYes()}&sizes=100`, {}, { url: second.url });
+    await asked.opened;
+    const closed = second.streams.close();
+    answered.open();
+    await closed;
+    expect(reader.events.filter(isValue)).toEqual([]);
+    await second.close();
   });
 });
 

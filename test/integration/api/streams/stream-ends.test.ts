@@ -10,6 +10,7 @@ import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { gate } from '../../../support/gate.ts';
 import type { NewChange } from '../../../support/journal.ts';
 import { ofType, openSse, type SseEvent, type SseReader } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
@@ -264,6 +265,28 @@ describe('a process that stops', () => {
     const resumed = await world.follow('channels=prices', { 'last-event-id': id });
     expect((await resumed.next(ofType('price'))).data.seq).toBe(later);
     expect(later).toBe(seq + 1);
+  });
+
+  it('refuses a stream whose request it reads while its streams end', async () => {
+    const stopping = await startTestApi({}, { beside: world.api });
+    try {
+      const [asked, answered] = [gate(), gate()];
+      const query = stopping.db.query.bind(stopping.db);
+      stopping.db.query = async (statement, values) => {
+        if (statement.name === 'note_listener') {
+          asked.open();
+          await answered.opened;
+        }
+        return query(statement, values);
+      };
+      const refused = openSse(`${stopping.url}/v1/events/stream`, { 'x-api-key': world.client.key });
+      await asked.opened;
+      await stopping.streams.drain();
+      answered.open();
+      expect((await refused).status).toBe(503);
+    } finally {
+      await stopping.close();
+    }
   });
 });
 

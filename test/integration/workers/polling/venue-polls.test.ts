@@ -212,6 +212,29 @@ describe('a process that keeps the lease of a poll', () => {
     expect(await state()).toMatchObject({ isLeased: true, failures: 0 });
   });
 
+  it('polls once at a time while the end of its first poll is not stored', async () => {
+    const { db, leases, poll } = aProcess(
+      scriptedAdapter({ venue, trades: async () => lastPage([trade(1)], { page: 1 }) }),
+    );
+    await leases.keep(venue, ['trades']);
+    const [asked, answered] = [gate(), gate()];
+    const query = db.query.bind(db);
+    db.query = async <Row>(statement: Statement, values?: readonly unknown[]) => {
+      if (statement.name !== 'store_poll_news') return query<Row>(statement, values);
+      db.query = query;
+      asked.open();
+      await answered.opened;
+      throw Object.assign(new Error('no connection'), { code: '08006' });
+    };
+    const first = poll();
+    await asked.opened;
+    expect(await poll()).toEqual({ skipped: 'already running' });
+    answered.open();
+    await expect(first).rejects.toThrow('no connection');
+    expect(await poll()).toMatchObject({ rejected: 0 });
+    expect(await state()).toMatchObject({ isLeased: true, failures: 0 });
+  });
+
   it('keeps its lease over a time without database and presence, also when it gets another key', async () => {
     const { context, db, leases, poll } = aProcess(
       scriptedAdapter({ venue, trades: async () => lastPage([trade(1)], { page: 1 }) }),
