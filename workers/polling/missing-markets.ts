@@ -9,7 +9,7 @@ import type { Batch, CallContext, VenueAdapter } from '../../src/venues/port.ts'
 import type { MarketStore } from '../ingest/market-store.ts';
 import { storePage } from '../ingest/store-page.ts';
 import type { JobContext } from '../process/define.ts';
-import type { WalkStart } from './walk.ts';
+import type { WalkStart } from './poll.ts';
 
 /** After this time the walk continues, so that many missing markets do not stall the catalog. */
 const TURN_MS = 10_000;
