@@ -24,7 +24,6 @@ const ALLOWED = {
   'src/domain/values/password.ts': [3, 'costs of a hash'],
   'src/domain/values/retry-after.ts': [1, 'seconds'],
   'src/domain/values/shard.ts': [1, 'a shard'],
-  'src/domain/webhooks/retry-schedule.ts': [1, 'seconds'],
   'src/domain/webhooks/signature.ts': [1, 'a time'],
   'src/domain/webhooks/url.ts': [1, 'a port'],
   'src/store/accounts/archive-use.ts': [2, 'bytes'],

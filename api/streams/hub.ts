@@ -4,9 +4,8 @@ import type { Logger } from '../../src/observe/logger.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import type { JournalHead } from '../../src/store/journal/read-journal.ts';
 import type { JournalBatch, JournalTail } from '../../src/store/journal/tail.ts';
-import { Categories } from './categories.ts';
 import type { StreamClient, Subscription } from './client.ts';
-import { type Filter, matches } from './filter.ts';
+import { Categories, type Filter, matches } from './filter.ts';
 import { type Frame, frameOf, gapMessage, type Message, type StreamCursors } from './frame.ts';
 import type { WriteRounds } from './outbox.ts';
 

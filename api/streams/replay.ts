@@ -6,6 +6,8 @@ import type { Subscription } from './client.ts';
 import { matches } from './filter.ts';
 import { type Frame, gapMessage, type JournalPosition, type StreamCursors } from './frame.ts';
 import type { MarketHub } from './hub.ts';
+import type { Start } from './port.ts';
+import { readSnapshot } from './snapshot.ts';
 
 /** Changes per read. */
 const PAGE = 500;
@@ -28,7 +30,7 @@ function isOpen(subscription: Subscription): boolean {
 /** The stored changes of a page, or the numbers that are not stored any more. */
 type Page = { frames: readonly Frame[]; upTo: number } | { lost: number } | { epoch: string };
 
-/** Sends the changes that a client missed, and then makes its subscription live. */
+/** Sends a snapshot or the changes that a client missed, and then makes its subscription live. */
 export class Replays {
   readonly #options: ReplayOptions;
   readonly #reads = taskLimit(MAX_READS);
@@ -38,10 +40,45 @@ export class Replays {
   }
 
   /**
+   * Begins a subscription at `from`: the requested position, or the present. With a snapshot, the state of its markets comes first when no
+   * position was requested, or one whose next change is not stored. Resolves when the subscription is live or has ended.
+   */
+  begin(subscription: Subscription, from: JournalPosition, { position, hasSnapshot }: Start): Promise<void> {
+    const { head } = this.#options.hub;
+    const isStored = from.epoch === head?.epoch && from.seq >= head.oldestSeq - 1;
+    if (hasSnapshot && !(position && isStored)) return this.#beginWithSnapshot(subscription, position);
+    return this.#run(subscription, from);
+  }
+
+  /** The state is read after the number of the present, so it holds at least every change up to this number. */
+  async #beginWithSnapshot(subscription: Subscription, lost: JournalPosition | undefined): Promise<void> {
+    const { hub, db, cursors, decimalFormat, log } = this.#options;
+    const { client, filter, id } = subscription;
+    while (isOpen(subscription)) {
+      const { head, seq } = hub;
+      if (!head) return;
+      try {
+        const cursor = cursors.encode({ epoch: head.epoch, seq });
+        const messages = await readSnapshot(db, filter, { head, seq, cursor, decimalFormat });
+        // Meanwhile the client may have unsubscribed, and used the id again.
+        if (client.subscriptions.get(id) !== subscription) return;
+        if (lost) this.#announceLoss(subscription, lost, seq);
+        for (const message of messages) client.push(message, id);
+        hub.rounds.mark(client);
+        await this.#run(subscription, { epoch: head.epoch, seq });
+        return;
+      } catch (error) {
+        log.debug({ err: error }, 'snapshot not read; will retry');
+        await hub.nextBatch();
+      }
+    }
+  }
+
+  /**
    * Continues a subscription after a position. It is `live` on return when no change is missing, otherwise when the promise resolves.
    * A position of another epoch, or before the oldest stored change, begins with a `gap`.
    */
-  async run(subscription: Subscription, { epoch, seq }: JournalPosition): Promise<void> {
+  async #run(subscription: Subscription, { epoch, seq }: JournalPosition): Promise<void> {
     const { hub } = this.#options;
     let position = seq;
     subscription.state = 'replaying';
@@ -68,8 +105,8 @@ export class Replays {
     }
   }
 
-  /** Tells the client that it lacks the changes from its position up to this number. */
-  announceLoss(subscription: Subscription, { epoch, seq }: JournalPosition, to: number): void {
+  /** Sends a `gap` from the position up to this number. */
+  #announceLoss(subscription: Subscription, { epoch, seq }: JournalPosition, to: number): void {
     const reason = epoch === this.#options.hub.head?.epoch ? 'expired' : 'epoch';
     if (reason === 'epoch') subscription.sent = 0;
     this.#announce(subscription, { from: seq + 1, to, reason }, to);

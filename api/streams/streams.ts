@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
 import type { CursorCodec } from '../../src/domain/values/cursor.ts';
+import type { Collector } from '../../src/observe/collectors.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { StreamMetrics } from '../../src/observe/work-metrics.ts';
@@ -22,14 +23,13 @@ import { EventHub, type EventPosition } from './event-hub.ts';
 import { countOf } from './executable/value.ts';
 import { ExecutableWatch } from './executable/watch.ts';
 import type { Filter } from './filter.ts';
-import { createStreamCursors, type JournalPosition, type StreamCursors, streamMessage } from './frame.ts';
+import { createStreamCursors, type StreamCursors, streamMessage } from './frame.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { MarketHub } from './hub.ts';
 import { KeyWatch } from './key-watch.ts';
 import { type Unsent, UnsentMemory, WriteRounds } from './outbox.ts';
 import type { OpenOptions, OpenStreams, Start } from './port.ts';
 import { Replays } from './replay.ts';
-import { readSnapshot } from './snapshot.ts';
 
 /** Clients of a stopping process reconnect within this time, so that the other processes do not get all of them at once. */
 const DRAIN_SPREAD_MS = 3_000;
@@ -177,20 +177,16 @@ export class Streams implements OpenStreams {
   }
 
   /** Begins a subscription at a position or at the present. Returns the number after which its first change comes. */
-  subscribe(client: StreamClient, id: string, filter: Filter, { position, hasSnapshot }: Start): number {
+  subscribe(client: StreamClient, id: string, filter: Filter, start: Start): number {
     const { head, seq } = this.#hub;
     if (!head) throw notReady('the journal was not read yet');
-    const from = position ?? { epoch: head.epoch, seq };
+    const from = start.position ?? { epoch: head.epoch, seq };
     const subscription: Subscription = { id, filter, client, state: 'replaying', after: from.seq, sent: from.seq };
     client.subscriptions.set(id, subscription);
     this.#hub.add(subscription);
     this.#followers.add(filter);
     this.#executable.add(subscription);
-    const isOutside = from.epoch !== head.epoch || from.seq < head.oldestSeq - 1;
-    const started =
-      hasSnapshot && (position === undefined || isOutside)
-        ? this.#beginWithSnapshot(subscription, position)
-        : this.#replays.run(subscription, from);
+    const started = this.#replays.begin(subscription, from, start);
     const begun = started.then(() => this.#executable.begin(subscription));
     this.#endOnFailure(begun, client);
     this.#heartbeats.continuity.hasten([client]);
@@ -274,30 +270,6 @@ export class Streams implements OpenStreams {
     this.events.remove(client);
   }
 
-  /** The state is read after the number of the present, so it holds at least every change up to this number. */
-  async #beginWithSnapshot(subscription: Subscription, lost: JournalPosition | undefined): Promise<void> {
-    const { db, decimalFormat, log } = this.#options;
-    const { client, filter, id } = subscription;
-    while (!client.hasEnded && client.subscriptions.get(id) === subscription) {
-      const { head, seq } = this.#hub;
-      if (!head) return;
-      try {
-        const cursor = this.cursors.encode({ epoch: head.epoch, seq });
-        const messages = await readSnapshot(db, filter, { head, seq, cursor, decimalFormat });
-        // Meanwhile the client may have unsubscribed, and used the id again.
-        if (client.subscriptions.get(id) !== subscription) return;
-        if (lost) this.#replays.announceLoss(subscription, lost, seq);
-        for (const message of messages) client.push(message, id);
-        this.#hub.rounds.mark(client);
-        await this.#replays.run(subscription, { epoch: head.epoch, seq });
-        return;
-      } catch (error) {
-        log.debug({ err: error }, 'snapshot not read; will retry');
-        await this.#hub.nextBatch();
-      }
-    }
-  }
-
   /** A `lagged` message per subscription, with the cursor behind the last sent change. */
   readonly #finalMessages = (client: StreamClient): readonly Unsent[] => {
     const { head } = this.#hub;
@@ -317,5 +289,21 @@ export class Streams implements OpenStreams {
       bySent.set(`${sent} ${venue}`, { message, subscriptions: [id], conflated: 0 });
     }
     return [...bySent.values()];
+  };
+}
+
+/** The figures of open streams, read at a scrape. */
+export function streamGauges(metrics: StreamMetrics, streams: Pick<Streams, 'usage'>): Collector {
+  return {
+    name: 'streams',
+    async read() {
+      const { connections, subscriptions, unsentBytes, largestUnsentBytes, slowBytes } = streams.usage();
+      metrics.streamConnections.set(connections);
+      metrics.streamSubscriptions.set(subscriptions);
+      metrics.streamUnsentBytes.set({ of: 'all' }, unsentBytes);
+      metrics.streamUnsentBytes.set({ of: 'largest' }, largestUnsentBytes);
+      metrics.streamUnsentBytes.set({ of: 'slow' }, slowBytes);
+    },
+    forget: () => undefined,
   };
 }

@@ -6,7 +6,8 @@ import { copyDay, type DaySummary, deleteCorrections } from '../store/archive/co
 import { findTokens } from '../store/catalog/tokens.ts';
 import { holdSeam, readSeam } from '../store/db/partitions.ts';
 import type { Tx } from '../store/db/tx.ts';
-import { lockShards, shardsOf } from '../store/marks/marks.ts';
+import { shardsOf } from '../store/marks/marks.ts';
+import { lockShards } from '../store/marks/stage.ts';
 import { foldArchivedMinutes } from '../store/series/candles.ts';
 import { publishLateTrades } from '../store/series/trades.ts';
 import { RESTORED, toArchivedRow } from './candles.ts';

@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { ARCHIVE_KIND_NAMES } from '../domain/archive/kinds.ts';
 import { VENUE_NAMES, VENUES, type VenueName } from '../domain/markets/venue.ts';
-import { asError } from '../domain/values/errors.ts';
+import { asError, OddswireError } from '../domain/values/errors.ts';
 import { hostNameOf, parseUrl } from '../domain/values/parse-url.ts';
 
 /* The formats of variables. A reason never contains the value. */
@@ -161,3 +161,28 @@ export function parsePublicMarket(text: string): { venue: VenueName; marketId: s
 
 export const opsPassword = z.string().min(8, 'at least 8 characters').optional();
 export const readableFile = z.string().refine(isReadableFile, 'not a file that can be read');
+
+const MAX_SCHEDULE_ENTRIES = 50;
+/** 30 days: attempts are kept for a shorter time. */
+const MAX_SCHEDULE_DELAY_SECONDS = 2_592_000;
+
+/**
+ * Parses a comma list of delays in seconds: N delays are N + 1 attempts. Decimals are allowed, but every delay lasts at least
+ * one second. @throws OddswireError `invalid_retry_schedule`
+ */
+export function parseRetrySchedule(text: string): number[] {
+  const parts = text.split(',').map((part) => part.trim());
+  if (parts.length > MAX_SCHEDULE_ENTRIES) {
+    throw invalidSchedule(`has ${parts.length} delays, at most ${MAX_SCHEDULE_ENTRIES} are allowed`);
+  }
+  // The error gives only the position: a value in the wrong variable may be a secret.
+  const bad = parts.flatMap((part, index) =>
+    /^\d+(\.\d+)?$/.test(part) && Number(part) <= MAX_SCHEDULE_DELAY_SECONDS ? [] : [`entry ${index + 1}`],
+  );
+  if (bad.length > 0) {
+    throw invalidSchedule(`${bad.join(', ')}: not seconds from 0 to ${MAX_SCHEDULE_DELAY_SECONDS}`);
+  }
+  return parts.map(Number);
+}
+
+const invalidSchedule = (message: string) => new OddswireError('invalid_retry_schedule', message);

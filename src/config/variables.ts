@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { ARCHIVE_KIND_NAMES } from '../domain/archive/kinds.ts';
 import { parseSecretsKeys } from '../domain/values/secret-keys.ts';
 import { parseCidrs } from '../domain/webhooks/address-policy.ts';
-import { parseRetrySchedule } from '../domain/webhooks/retry-schedule.ts';
 import { parseFeeds } from './feeds.ts';
 import {
   absolutePath,
@@ -21,6 +20,7 @@ import {
   parseHostNames,
   parseOrigins,
   parsePublicMarket,
+  parseRetrySchedule,
   parseStoreUrl,
   port,
   printable,

@@ -29,7 +29,7 @@ export type RetryDecision =
   | { readonly state: 'failed'; readonly reason: FailureReason; readonly pauseSubscription?: 'gone' };
 
 /** The retry rules of docs/webhooks.md. Faults of this machine never get here: they throw, and no attempt is counted. */
-export function decide(input: RetryInput): RetryDecision {
+export function decideRetry(input: RetryInput): RetryDecision {
   const { outcome, attemptNumber, schedule } = input;
   if (outcome.kind === 'delivered') return { state: 'delivered' };
   if (outcome.statusCode === 410) return { state: 'failed', reason: 'gone', pauseSubscription: 'gone' };

@@ -17,7 +17,7 @@ import { holdSubscription } from '../../src/store/deliveries/due.ts';
 import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../../src/store/deliveries/outcomes.ts';
 import { readChatFacts } from '../../src/store/deliveries/request-facts.ts';
 import type { AttemptOutcome, OutgoingDelivery } from '../../src/webhooks/attempt.ts';
-import { decide, RETRY_AFTER_CAP_SECONDS, type RetryDecision } from '../../src/webhooks/retry-policy.ts';
+import { decideRetry, RETRY_AFTER_CAP_SECONDS, type RetryDecision } from '../../src/webhooks/retry-policy.ts';
 import { SecretCorruptError, SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';
 import type { JobContext } from '../process/define.ts';
 
@@ -227,7 +227,7 @@ async function send(context: JobContext, subscription: ClaimedSubscription, deli
     });
     const schedule = context.config.webhooks.retryScheduleSeconds;
     const attemptOfSchedule = delivery.attemptCount + 1 - delivery.scheduleFrom;
-    const decision = decide({
+    const decision = decideRetry({
       outcome,
       attemptNumber: attemptOfSchedule,
       schedule,

@@ -1,5 +1,6 @@
 import type { BookRecord, PriceRecord } from '../../src/domain/markets/market.ts';
 import { priceOfBook } from '../../src/domain/markets/quoted-price.ts';
+import type { FeedReader } from '../../src/store/db/leases.ts';
 import { isContentRefused, type Tx } from '../../src/store/db/tx.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import type { ConfirmedPrice } from '../../src/store/prices/confirmations.ts';
@@ -103,6 +104,53 @@ export function bookStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | '
   } satisfies PageStore<BookRecord, SweptBooks, OutcomesBatch<BookRecord>>;
 }
 
+/** Records of a feed with the part of each outcome. */
+export interface FeedBatch<R> extends OutcomesBatch<R> {
+  readonly partOf: ReadonlyMap<string, number>;
+}
+
+interface FeedStoreOptions extends FeedReader {
+  readonly deps: IngestDeps;
+}
+
+/** Prices of a feed, stored like those of a sweep. Prices of parts that the streamer lost are not stored. */
+export function feedPriceStore({
+  deps,
+  ...feed
+}: FeedStoreOptions): PageStore<PriceRecord, SweptPrices, FeedBatch<PriceRecord>> {
+  const { kind, prepare, wake, end } = priceStore(deps);
+  return {
+    kind,
+    prepare,
+    commitsEach: true,
+    async write(db, records, batch) {
+      const { newer, movedTokenIds, confirmed } = await sweepPrices(db, withParts(records, batch), feed);
+      return { written: newer, movedTokenIds, confirmed };
+    },
+    wake,
+    end,
+  };
+}
+
+/** Books of a feed. Their prices come as quotes. */
+export function feedBookStore({
+  deps,
+  ...feed
+}: FeedStoreOptions): PageStore<BookRecord, Written, FeedBatch<BookRecord>> {
+  return {
+    kind: 'books',
+    prepare: () => deps.partitions.ensureAroundNow('book_history'),
+    commitsEach: true,
+    async write(db, records, batch) {
+      return { written: (await writeBooks(db, withParts(records, batch), feed)).newer };
+    },
+  };
+}
+
+function withParts<R extends { outcomeId: string }>(records: readonly R[], { tokenIdOf, partOf }: FeedBatch<R>) {
+  return withTokenIds(records, tokenIdOf).map((record) => ({ ...record, part: partOf.get(record.outcomeId) ?? -1 }));
+}
+
 async function prepareForPrices({ partitions }: Pick<IngestDeps, 'partitions'>): Promise<void> {
   await partitions.ensureAroundNow('price_history');
   await partitions.ensureAroundNow('observation');
@@ -128,10 +176,7 @@ async function writeBookPage(
   return { written: newer, appliedTokenIds, movedTokenIds, confirmed };
 }
 
-export function withTokenIds<R extends { outcomeId: string }>(
-  records: readonly R[],
-  tokenIdOf: ReadonlyMap<string, bigint>,
-) {
+function withTokenIds<R extends { outcomeId: string }>(records: readonly R[], tokenIdOf: ReadonlyMap<string, bigint>) {
   return records.flatMap((record) => {
     const tokenId = tokenIdOf.get(record.outcomeId);
     return tokenId === undefined ? [] : [{ ...record, tokenId }];

@@ -19,8 +19,7 @@ import {
 import { mayBeOfMember, VenueError } from '../../src/venues/errors.ts';
 import type { CallContext, HistoryPage, Page, VenueAdapter } from '../../src/venues/port.ts';
 import { rejectUntimely, tradeFloorMs, tradeStore, type WrittenTrades } from '../ingest/trade-store.ts';
-import { runPoll } from '../polling/lease.ts';
-import { type PageSource, walkPages } from '../polling/walk.ts';
+import { type PageSource, runPoll, walkPages } from '../polling/poll.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** A turn of one market while others wait. A market without any page gets its turn after the next page. */

@@ -4,8 +4,7 @@ import { bookOutcomesOfMarket } from '../../src/store/catalog/watched-outcomes.t
 import { MEMBER_REFUSED } from '../../src/venues/http/member-batches.ts';
 import { bookStore } from '../ingest/price-store.ts';
 import type { Written } from '../ingest/store-page.ts';
-import { fetchRequested, type RequestedPage } from '../polling/requested-batch.ts';
-import { type PageSource, walkPages } from '../polling/walk.ts';
+import { fetchRequested, type PageSource, type RequestedPage, walkPages } from '../polling/poll.ts';
 import { defineJob } from '../process/define.ts';
 
 /**

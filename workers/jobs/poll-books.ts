@@ -3,9 +3,7 @@ import { hotOutcomes, mostTradedMarkets, type WatchedOutcome } from '../../src/s
 import { bookMemoryOf } from '../ingest/book-memory.ts';
 import { bookStore } from '../ingest/price-store.ts';
 import type { Written } from '../ingest/store-page.ts';
-import { runPoll } from '../polling/lease.ts';
-import { fetchRequested, type RequestedPage } from '../polling/requested-batch.ts';
-import { type PageSource, walkPages } from '../polling/walk.ts';
+import { fetchRequested, type PageSource, type RequestedPage, runPoll, walkPages } from '../polling/poll.ts';
 import { defineJob } from '../process/define.ts';
 
 /** Volumes change with the catalog poll, once a minute. The position of the poll keeps the ranking for as long. */

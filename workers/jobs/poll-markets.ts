@@ -3,9 +3,8 @@ import { markMissing, noteListed } from '../../src/store/catalog/market-sighting
 import { noteSwept } from '../../src/store/coverage/totals.ts';
 import type { MarketPage } from '../../src/venues/port.ts';
 import { marketStore, type WrittenMarkets } from '../ingest/market-store.ts';
-import { runPoll } from '../polling/lease.ts';
 import { verifyMissing } from '../polling/missing-markets.ts';
-import { type PageSource, walkPages } from '../polling/walk.ts';
+import { type PageSource, runPoll, walkPages } from '../polling/poll.ts';
 import { defineJob } from '../process/define.ts';
 
 /** Walks the catalog of a venue, and verifies the markets that a complete sweep did not name. */

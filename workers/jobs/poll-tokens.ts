@@ -12,9 +12,7 @@ import { VenueError } from '../../src/venues/errors.ts';
 import type { CallContext } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';
 import { priceStore, type SweptPrices } from '../ingest/price-store.ts';
-import { runPoll } from '../polling/lease.ts';
-import { failedBatch, type RequestedPage } from '../polling/requested-batch.ts';
-import { type PageSource, walkPages } from '../polling/walk.ts';
+import { failedBatch, type PageSource, type RequestedPage, runPoll, walkPages } from '../polling/poll.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Mints whose prices one walk deletes at its end. The next walk deletes the rest. */

@@ -1,9 +1,8 @@
 import type { TradeRecord } from '../../src/domain/markets/market.ts';
 import type { TapePage, VenueAdapter } from '../../src/venues/port.ts';
 import { rejectUntimely, tradeStore, type WrittenTrades } from '../ingest/trade-store.ts';
-import { runPoll } from '../polling/lease.ts';
+import { type PageSource, runPoll, walkPages } from '../polling/poll.ts';
 import { type TapeMemory, tapeMemoryOf } from '../polling/tape-memory.ts';
-import { type PageSource, walkPages } from '../polling/walk.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Follows the tape of a venue. */

@@ -2,12 +2,12 @@ import { asError } from '../../src/domain/values/errors.ts';
 import { FailureStreaks, failureFields, shouldLog } from '../../src/observe/failures.ts';
 import { JOBS } from '../../src/queues/jobs.ts';
 import { quarantine } from '../../src/store/catalog/quarantine.ts';
-import { LeaseLostError, newLeaseToken } from '../../src/store/db/leases.ts';
+import { type Lease, LeaseLostError, type Leases, newLeaseToken } from '../../src/store/db/leases.ts';
+import { isDatabaseUnavailable } from '../../src/store/db/tx.ts';
 import { emitBalanceChanges } from '../../src/store/wallets/events.ts';
 import { advanceBalances, claimWallets, WALLET_LEASES, type WalletLease } from '../../src/store/wallets/wallets.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
-import { underLease } from '../polling/lease.ts';
 import { followActivity, isHostAway, rereadActivity, type WalletReport } from '../polling/wallet-activity.ts';
 import { readBalances } from '../polling/wallet-balances.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
@@ -115,4 +115,33 @@ async function compareBalances(
   report.events += news.events;
   producer.wakeDeliveries(news.subscriptionPks);
   metrics.ingestedRows.inc({ venue, kind: 'wallet_balances' }, news.found);
+}
+
+/**
+ * Runs `work` under a lease that a heartbeat renews. `isCharged`: whether an error counts as a failure in a row. When the database is
+ * unavailable this rejects, and the lease ends by itself.
+ */
+async function underLease<L extends Lease, T>(
+  { db, log, stopping }: JobContext,
+  leases: Leases<L>,
+  lease: L,
+  work: () => Promise<T>,
+  isCharged: (error: Error) => boolean,
+): Promise<{ result: T } | { error: Error; failures: number }> {
+  const renew = () => leases.renew(db, lease).catch((error: unknown) => log.warn({ err: error }, 'lease not renewed'));
+  const heartbeat = setInterval(renew, (leases.seconds * 1000) / 3);
+  try {
+    const result = await work();
+    await leases.release(db, lease, null);
+    return { result };
+  } catch (thrown) {
+    const error = asError(thrown);
+    if (!(error instanceof VenueError) && isDatabaseUnavailable(error)) throw error;
+    if (!stopping.aborted && isCharged(error))
+      return { error, failures: await leases.release(db, lease, error.message) };
+    await leases.abandon(db, lease);
+    return { error, failures: 0 };
+  } finally {
+    clearInterval(heartbeat);
+  }
 }

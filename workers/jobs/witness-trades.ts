@@ -10,9 +10,7 @@ import { type ComparedTotals, compareTotals, confirmTotals } from '../../src/sto
 import { marketsToWitness, mostActiveMarkets, type WitnessMarket } from '../../src/store/series/witness-markets.ts';
 import type { VenueAdapter } from '../../src/venues/port.ts';
 import { marketStore, type WrittenMarkets } from '../ingest/market-store.ts';
-import { runPoll } from '../polling/lease.ts';
-import { failedBatch } from '../polling/requested-batch.ts';
-import { type PageSource, walkPages } from '../polling/walk.ts';
+import { failedBatch, type PageSource, runPoll, walkPages } from '../polling/poll.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Volumes change with the catalog poll, once a minute. The position keeps the ranking for as long. */

@@ -10,7 +10,7 @@ import { catalogMemoryOf } from '../ingest/catalog-memory.ts';
 import type { MarketStore } from '../ingest/market-store.ts';
 import { storePage } from '../ingest/store-page.ts';
 import type { JobContext } from '../process/define.ts';
-import type { WalkStart } from './walk.ts';
+import type { WalkStart } from './poll.ts';
 
 /** After this time the walk continues, so that many missing markets do not stall the catalog. */
 const TURN_MS = 10_000;

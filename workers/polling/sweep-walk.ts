@@ -5,8 +5,7 @@ import type { CallContext } from '../../src/venues/port.ts';
 import { priceStore, type SweptPrices } from '../ingest/price-store.ts';
 import type { PageStore } from '../ingest/store-page.ts';
 import type { JobContext } from '../process/define.ts';
-import type { RequestedPage } from './requested-batch.ts';
-import { beginWalk, type Walked, type WalkStart } from './walk.ts';
+import { beginWalk, type RequestedPage, type Walked, type WalkStart } from './poll.ts';
 
 /** Counts of a sweep over the prices of a venue. The position contains them, because a sweep may take several ticks. */
 interface SweepTally {

@@ -12,7 +12,7 @@ import {
 } from '../../src/venues/wallet-port.ts';
 import type { PageStore } from '../ingest/store-page.ts';
 import type { JobContext } from '../process/define.ts';
-import { type PageSource, walkPages } from './walk.ts';
+import { type PageSource, walkPages } from './poll.ts';
 
 /** A busy wallet makes room for the others after so many pages. */
 const MAX_ACTIVITY_PAGES = 20;

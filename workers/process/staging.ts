@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ALL_SHARDS } from '../../src/domain/values/shard.ts';
 import { shardsOfLane } from '../../src/queues/jobs.ts';
 import type { Stage } from '../../src/store/marks/detail.ts';
-import type { ClaimOptions } from '../../src/store/marks/marks.ts';
-import { type StageWork, workShards } from '../../src/store/marks/stage.ts';
+import { type ClaimOptions, type StageWork, workShards } from '../../src/store/marks/stage.ts';
 import type { JobContext, JobReport } from './define.ts';
 
 interface StageJob<T> {

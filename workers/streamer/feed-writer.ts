@@ -6,17 +6,10 @@ import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { heldParts } from '../../src/store/feeds/parts.ts';
 import type { RecordKind, RejectedRecord } from '../../src/venues/port.ts';
+import { type FeedBatch, feedBookStore, feedPriceStore } from '../ingest/price-store.ts';
 import { type PageStore, storePage, type Written } from '../ingest/store-page.ts';
 import { rejectUntimely, tradeStore } from '../ingest/trade-store.ts';
-import {
-  batchOf,
-  type FeedBatch,
-  FeedBooks,
-  type FeedOutcome,
-  feedBookStore,
-  feedPriceStore,
-  type Pending,
-} from './feed-stores.ts';
+import { batchOf, FeedBooks, type FeedOutcome, type Pending } from './feed-books.ts';
 import type { FollowedMarkets } from './followed-markets.ts';
 
 /** A batch collects the changes of this time. */

@@ -8,8 +8,8 @@ import type { WantedMarket } from '../../src/store/feeds/markets.ts';
 import { FeedConnection, type FeedTiming } from '../../src/venues/feeds/connection.ts';
 import type { FeedGap, FeedReading, FeedState, VenueFeed } from '../../src/venues/feeds/port.ts';
 import { announcedTimes } from '../../src/venues/market-fields.ts';
+import type { FeedOutcome } from './feed-books.ts';
 import type { FeedMeter } from './feed-meter.ts';
-import type { FeedOutcome } from './feed-stores.ts';
 import type { FeedWriter } from './feed-writer.ts';
 
 /** A market whose feed keeps losing changes is left to the polls for this time. */

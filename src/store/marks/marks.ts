@@ -9,9 +9,6 @@ export interface Mark {
   detail: bigint;
 }
 
-/** Advisory lock space of shards: the first of the two lock keys. The migration lock uses another. */
-const SHARD_LOCK_SPACE = 0x6f_64_64; // "odd"
-
 const INSERT_MARKS = sql('insert_marks', insertMarksSql('$1', 'SELECT * FROM unnest($2::bigint[], $3::bigint[])'));
 
 /** Inserts marks in the transaction that changes the marked state. */
@@ -56,95 +53,8 @@ export function shardsOf(keys: Iterable<bigint>): number[] {
   return [...new Set([...keys].map(shardOf))].sort((a, b) => a - b);
 }
 
-/**
- * Restricts the transaction to index scans. The statistics of a table that is filled and emptied all day promise one or two marks per shard,
- * so the planner would choose a bitmap scan, which reads all pending marks and all marks claimed since the last vacuum. An index scan stops
- * at its limit and marks dead entries in the index. The plans are for any values: Postgres would plan each statement for the values of the
- * first calls of a connection, which costs up to 25 ms each and finds the same indexes.
- */
-const BY_INDEX = `set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true),
-     set_config('plan_cache_mode', 'force_generic_plan', true)`;
-
-const LOCK_SHARDS = sql(
-  'lock_shards',
-  `SELECT pg_advisory_xact_lock($1, hashtext($2) # shard), ${BY_INDEX}
-   FROM unnest($3::int[]) AS s (shard)`,
-);
-
-/**
- * Waits for the shards one after another and holds them until the transaction ends. The claiming statement must follow this one, and the
- * statement that reads facts must follow the claim: under READ COMMITTED each statement sees the commits before its own start. All
- * callers take several shards in the same order, so that they cannot deadlock. Later statements of the transaction are planned for any
- * values, without bitmap and sequential scans.
- */
-export async function lockShards(tx: Tx, stage: Stage, shards: readonly number[]): Promise<void> {
-  await tx.query(LOCK_SHARDS, [SHARD_LOCK_SPACE, stage, shards.toSorted((a, b) => a - b)]);
-}
-
-/** One index probe per shard: a single condition for all shards would sort every pending mark. */
-const claimStatement = (name: string, order: string) =>
-  sql(
-    name,
-    `DELETE FROM mark WHERE ctid = ANY (ARRAY(
-       SELECT m.ctid FROM unnest((SELECT $2::int[])) AS s (shard) CROSS JOIN LATERAL (
-         SELECT ctid FROM mark WHERE stage = $1 AND mark.shard = s.shard AND detail < $4 ORDER BY ${order} LIMIT $3) m))
-     RETURNING id, key, detail`,
-  );
-const CLAIM_OLDEST = claimStatement('claim_marks_oldest', 'id');
-const CLAIM_NEWEST = claimStatement('claim_marks_newest', 'id DESC');
-const CLAIM_THESE = sql(
-  'claim_marks_these',
-  `DELETE FROM mark WHERE stage = $1 AND shard = ANY ($2::int[]) AND id = ANY ($3::bigint[]) RETURNING id, key, detail`,
-);
-
-export interface ClaimOptions {
-  /** The maximum over all shards, in equal parts. */
-  limit: number;
-  /** `newest` keeps current data fresh during a backlog. */
-  order: 'oldest' | 'newest';
-  /** Claims only marks of minutes before this one, epoch seconds; later marks are not ripe yet. */
-  minuteBefore?: bigint;
-}
-
-const MAX_BIGINT = 9_223_372_036_854_775_807n;
-
-/** The part of the limit for one shard. */
-function partOf(limit: number, shards: readonly number[]): number {
-  return Math.ceil(limit / shards.length);
-}
-
-/** Deletes marks and returns them ordered by id, inside the transaction that does their work. */
-export async function claimMarks(
-  tx: Tx,
-  stage: Stage,
-  shards: readonly number[],
-  options: ClaimOptions,
-): Promise<Mark[]> {
-  const { limit, order, minuteBefore = MAX_BIGINT } = options;
-  const statement = order === 'oldest' ? CLAIM_OLDEST : CLAIM_NEWEST;
-  return inOrder(await tx.query<Mark>(statement, [stage, shards, partOf(limit, shards), minuteBefore]));
-}
-
-/** Whether one of the shards reached its part of the limit, so that it may have more marks. */
-export function isFullClaim(marks: readonly Mark[], shards: readonly number[], { limit }: ClaimOptions): boolean {
-  const counts = new Map<number, number>();
-  for (const { key } of marks) counts.set(shardOf(key), (counts.get(shardOf(key)) ?? 0) + 1);
-  return Math.max(0, ...counts.values()) >= partOf(limit, shards);
-}
-
-/** Claims exactly the given marks, as far as they still exist. */
-export async function claimTheseMarks(
-  tx: Tx,
-  stage: Stage,
-  shards: readonly number[],
-  ids: readonly bigint[],
-): Promise<Mark[]> {
-  return inOrder(await tx.query<Mark>(CLAIM_THESE, [stage, shards, ids]));
-}
-
-function inOrder(marks: Mark[]): Mark[] {
-  return marks.sort((a, b) => (a.id < b.id ? -1 : 1));
-}
+/** Behind every detail. */
+export const MAX_BIGINT = 9_223_372_036_854_775_807n;
 
 /**
  * Planned per call: the table is empty most of the time, and a plan that was made then reads all of it in a backlog. The order makes each
@@ -160,18 +70,6 @@ const WAITING_SHARDS = sqlPlannedPerCall(
 export async function waitingShards(db: Queryable, stage: Stage, minuteBefore = MAX_BIGINT): Promise<number[]> {
   const rows = await db.query<{ shard: number }>(WAITING_SHARDS, [stage, minuteBefore]);
   return rows.map((row) => row.shard);
-}
-
-const DEAD_LETTER_MARKS = sql(
-  'dead_letter_marks',
-  `INSERT INTO parked_mark (stage, shard, key, detail, error)
-   SELECT $1, key % ${SHARDS}, key, detail, $4 FROM unnest($2::bigint[], $3::bigint[]) AS m (key, detail)`,
-);
-
-/** Dead-letters claimed marks with the reason for operators; the next start of the process retries them. */
-export async function deadLetterMarks(tx: Tx, stage: Stage, marks: readonly Mark[], error: string): Promise<void> {
-  const keys = marks.map((mark) => mark.key);
-  await tx.query(DEAD_LETTER_MARKS, [stage, keys, marks.map((mark) => mark.detail), error]);
 }
 
 const RELEASE_DEAD_LETTERS = sql(

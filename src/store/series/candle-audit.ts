@@ -4,8 +4,8 @@ import type { TimeRange } from '../../domain/values/time-range.ts';
 import { holdSeam } from '../db/partitions.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 import { isMinuteWithin } from '../marks/detail.ts';
-import { lockShards } from '../marks/marks.ts';
 import { insertPublishSql } from '../marks/publish-marks.ts';
+import { lockShards } from '../marks/stage.ts';
 import { CLOSE_PRICE, OPEN_PRICE } from './trade-order.ts';
 
 /** The values of a candle, as `numeric` text. */

@@ -1,23 +1,15 @@
 import WebSocket from 'ws';
 import { asError } from '../../domain/values/errors.ts';
-import { processLag } from '../../observe/process-lag.ts';
+import { openFeedSocket } from './feed-socket.ts';
 import { FeedGaps } from './gaps.ts';
 import { BURST_MS, MarketLosses } from './market-losses.ts';
 import type { FeedListener, FeedLoss, FeedMarket, FeedSession, FeedState, GapReason, VenueFeed } from './port.ts';
+import { FeedSilence, type SilenceTiming } from './silence.ts';
 
 /** Durations in milliseconds. */
-export interface FeedTiming {
+export interface FeedTiming extends SilenceTiming {
   /** Longer while this process runs late. */
   readonly handshakeMs: number;
-  /**
-   * Without data for so long, the connection requests snapshots, which the venue must answer with data: they contain each change of which
-   * the message was lost. The wait doubles with each request up to `probeAfterMs`, and halves after a minute without one.
-   */
-  readonly quietAfterMs: number;
-  /** The longest wait. A connection that is so quiet requests one snapshot at a time. */
-  readonly probeAfterMs: number;
-  /** Without data for so long, the feed is silent, although its pings are answered. */
-  readonly silentAfterMs: number;
   /** The longest wait before a new attempt; the first one is `firstBackoffMs`. Each wait is random up to its limit. */
   readonly firstBackoffMs: number;
   readonly maxBackoffMs: number;
@@ -25,7 +17,6 @@ export interface FeedTiming {
   readonly refusedBackoffMs: number;
   /** The pause before the second snapshot of a market that loses changes again. Further pauses are twice as long. */
   readonly snapshotPauseMs: number;
-  readonly checkEveryMs: number;
 }
 
 /** Silence is detected after 20 s at most, and a quiet market answers the probe long before. */
@@ -40,11 +31,6 @@ const FEED_TIMING: FeedTiming = {
   snapshotPauseMs: 1_000,
   checkEveryMs: 500,
 };
-
-/** A quiet connection that became busy waits less again. */
-const QUIET_MEMORY_MS = 60_000;
-/** Characters of a refusal that are read. */
-const MAX_REFUSAL_LENGTH = 2_048;
 
 interface ConnectionOptions {
   readonly feed: VenueFeed;
@@ -75,15 +61,8 @@ export class FeedConnection {
   /** No market stayed complete, and no data has arrived since. */
   #isGivenUp = false;
   #nextTryMs: number | undefined;
-  #lastDataMs: number;
-  #lastFrameMs: number;
-  /** The same without the forgiven stalls of this process: a gap begins there. */
-  #gotDataMs: number;
-  #heardMs: number;
+  readonly #silence: FeedSilence;
   #lastPingMs: number;
-  #lastCheckMs: number;
-  #probedMs = 0;
-  #quietMs: number;
   #probeAt = 0;
   #hasSkipped = false;
   #timer: NodeJS.Timeout | undefined;
@@ -95,16 +74,11 @@ export class FeedConnection {
     this.#now = now;
     this.#random = random;
     this.#timing = { ...FEED_TIMING, ...timing };
-    this.#quietMs = this.#timing.quietAfterMs;
+    this.#silence = new FeedSilence(this.#timing, now());
     this.#losses = new MarketLosses(this.#timing.snapshotPauseMs);
     this.#gaps = new FeedGaps(listener);
     this.#session = feed.createSession();
-    this.#lastDataMs = now();
-    this.#lastFrameMs = now();
-    this.#gotDataMs = now();
-    this.#heardMs = now();
     this.#lastPingMs = now();
-    this.#lastCheckMs = now();
   }
 
   get state(): FeedState {
@@ -125,7 +99,7 @@ export class FeedConnection {
   }
 
   open(): void {
-    this.#lastCheckMs = this.#now();
+    this.#silence.start(this.#now());
     this.#timer = setInterval(() => this.#check(), this.#timing.checkEveryMs);
     this.#connect();
   }
@@ -163,8 +137,6 @@ export class FeedConnection {
 
   #connect(): void {
     const sentMs = this.#now();
-    const lag = processLag().begin();
-    const handshakeMs = processLag().stretched(this.#timing.handshakeMs);
     this.#nextTryMs = undefined;
     this.#setState('connecting', '');
     let headers: Readonly<Record<string, string>>;
@@ -174,71 +146,29 @@ export class FeedConnection {
       this.#refuse(`the handshake could not be signed: ${asError(error).message}`);
       return;
     }
-    const socket = new WebSocket(this.#feed.url, {
+    this.#silence.connecting(sentMs);
+    this.#socket = openFeedSocket({
+      feed: this.#feed,
       headers,
-      handshakeTimeout: handshakeMs,
-      maxPayload: this.#feed.limits.maxFrameBytes,
-      perMessageDeflate: false,
+      sentMs,
+      handshakeMs: this.#timing.handshakeMs,
+      now: this.#now,
+      isCurrent: (socket) => this.#socket === socket,
+      events: {
+        onOpen: () => this.#opened(),
+        onFrame: (text) => this.#received(text),
+        onHeard: () => this.#silence.heard(this.#now()),
+        onRefused: (detail) => this.#refuse(detail),
+        onDisconnected: (detail) => this.#disconnected('disconnected', detail),
+      },
     });
-    this.#socket = socket;
-    this.#lastFrameMs = sentMs;
-    // A socket that was replaced must not change the state of its successor.
-    const ifCurrent =
-      <Args extends unknown[]>(act: (...args: Args) => void) =>
-      (...args: Args) => {
-        if (this.#socket === socket) act(...args);
-      };
-    socket.on(
-      'open',
-      ifCurrent(() => this.#opened()),
-    );
-    socket.on(
-      'message',
-      ifCurrent((data: Buffer) => this.#received(data.toString('utf8'))),
-    );
-    const sawFrame = ifCurrent(() => this.#heard(this.#now()));
-    socket.on('ping', sawFrame);
-    socket.on('pong', sawFrame);
-    socket.on('unexpected-response', (_request, response) => {
-      let body = '';
-      const nowMs = this.#now();
-      const done = ifCurrent(() => {
-        const { statusCode = 0, headers: answered } = response;
-        const answer = { statusCode, headers: answered, body, sentMs, nowMs };
-        const { detail, isOfCredentials } = this.#feed.describeRefusal(answer);
-        if (isOfCredentials) this.#refuse(detail);
-        else this.#disconnected('disconnected', detail);
-        response.destroy();
-        socket.terminate();
-      });
-      response.setEncoding('utf8');
-      response.on('data', (chunk: string) => {
-        body += chunk;
-        if (body.length >= MAX_REFUSAL_LENGTH) done();
-      });
-      response.setTimeout(handshakeMs, done);
-      response.on('close', done);
-      response.on('error', done);
-    });
-    socket.on(
-      'error',
-      ifCurrent((error: Error) => {
-        const isOwnDelay = this.#state === 'connecting' && lag.wasLate();
-        const why = isOwnDelay ? ` while this process was late by ${Math.round(lag.lateMs())} ms` : '';
-        this.#disconnected('disconnected', `${error.message}${why}`);
-      }),
-    );
-    socket.on(
-      'close',
-      ifCurrent((code: number) => this.#disconnected('disconnected', `closed with ${code}`)),
-    );
   }
 
   #opened(): void {
     const nowMs = this.#now();
     this.#session = this.#feed.createSession();
-    this.#heard(nowMs);
-    this.#gotData(nowMs);
+    this.#silence.heard(nowMs);
+    this.#silence.gotData(nowMs);
     this.#lastPingMs = nowMs;
     // The new subscription brings new snapshots.
     this.#losses.recovered();
@@ -248,12 +178,12 @@ export class FeedConnection {
 
   #received(frame: string): void {
     const nowMs = this.#now();
-    this.#heard(nowMs);
+    this.#silence.heard(nowMs);
     const reading = this.#session.take(frame, nowMs);
     this.#send(reading.sends);
     this.#listener.onReading(reading, this.#session);
     if (reading.updates.length > 0 || reading.applied > 0) {
-      this.#gotData(nowMs);
+      this.#silence.gotData(nowMs);
       this.#attempts = 0;
       this.#isGivenUp = false;
       this.#setState('live', '');
@@ -272,26 +202,17 @@ export class FeedConnection {
     for (const loss of reading.losses) this.#lost(loss);
   }
 
-  #heard(nowMs: number): void {
-    this.#lastFrameMs = nowMs;
-    this.#heardMs = nowMs;
-  }
-
-  #gotData(nowMs: number): void {
-    this.#lastDataMs = nowMs;
-    this.#gotDataMs = nowMs;
-  }
-
   #check(): void {
     const nowMs = this.#now();
-    const isLate = this.#forgiveStall(nowMs);
+    const isLate = this.#silence.forgiveStall(nowMs);
     // A session measures mismatches by the clock: the frames that end them are read before the next check.
     const skipsLosses = isLate && !this.#hasSkipped;
     this.#hasSkipped = skipsLosses;
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
     const { pingEveryMs } = this.#feed.limits;
-    if (nowMs - this.#lastFrameMs > 2 * pingEveryMs) {
-      this.#drop('half_open', `no frame for ${nowMs - this.#lastFrameMs} ms`);
+    const withoutFrameMs = this.#silence.withoutFrameMs(nowMs);
+    if (withoutFrameMs > 2 * pingEveryMs) {
+      this.#drop('half_open', `no frame for ${withoutFrameMs} ms`);
       return;
     }
     if (nowMs - this.#lastPingMs >= pingEveryMs) {
@@ -305,42 +226,23 @@ export class FeedConnection {
     this.#watchData(nowMs);
   }
 
-  /** After a stall of this process, its frames are still unread: the stall is no silence of the venue. Returns whether there was one. */
-  #forgiveStall(nowMs: number): boolean {
-    const lateMs = nowMs - this.#lastCheckMs - this.#timing.checkEveryMs;
-    this.#lastCheckMs = nowMs;
-    if (lateMs < this.#timing.checkEveryMs) return false;
-    this.#lastFrameMs = Math.min(nowMs, this.#lastFrameMs + lateMs);
-    this.#lastDataMs = Math.min(nowMs, this.#lastDataMs + lateMs);
-    return true;
-  }
-
   /** Data, not pongs, proves a feed. A venue without snapshots cannot be probed; there, only the polls show silence. */
   #watchData(nowMs: number): void {
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
     if (!this.#feed.hasSnapshots || this.#markets.size === 0) {
-      this.#gotData(nowMs);
+      this.#silence.gotData(nowMs);
       return;
     }
-    const { silentAfterMs, probeAfterMs, quietAfterMs } = this.#timing;
-    const silentMs = nowMs - this.#lastDataMs;
-    if (silentMs >= silentAfterMs) {
-      this.#drop('silent', `no data for ${silentMs} ms`);
-    } else if (silentMs >= this.#quietMs && nowMs - this.#probedMs >= this.#quietMs) {
-      this.#probe(nowMs);
-      this.#quietMs = Math.min(2 * this.#quietMs, probeAfterMs);
-    } else if (nowMs - this.#probedMs >= QUIET_MEMORY_MS) {
-      this.#probedMs = nowMs;
-      this.#quietMs = Math.max(this.#quietMs / 2, quietAfterMs);
-    }
+    const answer = this.#silence.answer(nowMs);
+    if (answer === 'reconnect') this.#drop('silent', `no data for ${this.#silence.withoutDataMs(nowMs)} ms`);
+    else if (answer !== undefined) this.#probe(nowMs, answer);
   }
 
-  #probe(nowMs: number): void {
-    this.#probedMs = nowMs;
+  #probe(nowMs: number, which: 'probe_all' | 'probe_one'): void {
     const ids = [...this.#markets.keys()];
     this.#probeAt = (this.#probeAt + 1) % ids.length;
-    const isQuiet = this.#quietMs >= this.#timing.probeAfterMs;
-    this.#send(this.#session.refresh(isQuiet ? ids.slice(this.#probeAt, this.#probeAt + 1) : ids, nowMs));
+    const probed = which === 'probe_one' ? ids.slice(this.#probeAt, this.#probeAt + 1) : ids;
+    this.#send(this.#session.refresh(probed, nowMs));
   }
 
   #lost(loss: FeedLoss | { of: 'books'; reason: GapReason; marketIds: readonly string[] }): void {
@@ -427,7 +329,7 @@ export class FeedConnection {
     this.#socket = undefined;
     // Before the first data there is nothing that could have a gap.
     if (this.#state === 'live' && this.#markets.size > 0) {
-      const fromMs = reason === 'disconnected' ? this.#heardMs : this.#gotDataMs;
+      const fromMs = reason === 'disconnected' ? this.#silence.heardMs : this.#silence.gotDataMs;
       this.#gaps.start({ of: 'books', reason, markets: [...this.#markets.values()], fromMs });
     }
     this.#setState('waiting', detail);

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
-import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { createAlert, findAlert } from '../../../src/store/alerts/alerts.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Statement, sql, type Tx } from '../../../src/store/db/tx.ts';
 import { decodeCause } from '../../../src/store/marks/detail.ts';
-import { claimMarks, insertMarks, type Mark, putBackMarks, waitingShards } from '../../../src/store/marks/marks.ts';
+import { insertMarks, type Mark, putBackMarks, waitingShards } from '../../../src/store/marks/marks.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { writePrices } from '../../../src/store/prices/prices.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
+import { claimAll } from '../../support/drain.ts';
 import { useAlertDesk } from './alert-desk.ts';
 
 const desk = useAlertDesk();
@@ -181,7 +181,7 @@ describe('an alert evaluation of a market with a final outcome', () => {
     await desk.see(mint, '0.7');
     await desk.resolve(market);
     await desk.db.transaction(async (tx) => {
-      const marks = await claimMarks(tx, 'evaluate-alerts', ALL_SHARDS, { limit: 1_600, order: 'oldest' });
+      const marks = await claimAll(tx, 'evaluate-alerts');
       const isObserved = ({ detail }: Mark) => decodeCause(detail).kind === 'observed';
       await putBackMarks(
         tx,

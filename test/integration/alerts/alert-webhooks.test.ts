@@ -1,15 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/domain/values/ids.ts';
-import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { deleteAlert } from '../../../src/store/alerts/alerts.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { listAccountEvents } from '../../../src/store/deliveries/account-events.ts';
 import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import { deleteSubscription, updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
-import { claimMarks } from '../../../src/store/marks/marks.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
-import { drain } from '../../support/drain.ts';
+import { claimAll, drain } from '../../support/drain.ts';
 import { untilBlocked } from '../../support/postgres/postgres-lock.ts';
 import { useAlertDesk } from './alert-desk.ts';
 
@@ -35,7 +33,7 @@ describe('the event of an alert', () => {
       await desk.db
         .transaction(async (tx) => {
           await desk.seeIn(tx, mint, price);
-          const marks = await claimMarks(tx, 'evaluate-alerts', ALL_SHARDS, { limit: 100, order: 'oldest' });
+          const marks = await claimAll(tx, 'evaluate-alerts');
           fired = (await evaluateAlerts(tx, marks)).fired.map(({ eventId }) => eventId);
           end();
         })

@@ -7,8 +7,9 @@ import { Partitions } from '../../../src/store/db/partitions.ts';
 import { Database, sql } from '../../../src/store/db/tx.ts';
 import { claimParts, createParts } from '../../../src/store/feeds/parts.ts';
 import { sweepPrices } from '../../../src/store/prices/prices.ts';
+import { feedBookStore, feedPriceStore } from '../../../workers/ingest/price-store.ts';
 import { storePage } from '../../../workers/ingest/store-page.ts';
-import { batchOf, feedBookStore, feedPriceStore } from '../../../workers/streamer/feed-stores.ts';
+import { batchOf } from '../../../workers/streamer/feed-books.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
 import { untilBlocked } from '../../support/postgres/postgres-lock.ts';
 

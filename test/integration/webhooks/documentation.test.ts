@@ -10,7 +10,7 @@ import { EXCERPT_BYTES } from '../../../src/domain/webhooks/response-headers.ts'
 import { generateSecret, secretProblem, standardKey } from '../../../src/domain/webhooks/signature.ts';
 import { MAX_URL_LENGTH } from '../../../src/domain/webhooks/url.ts';
 import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
-import { decide, RETRY_AFTER_CAP_SECONDS } from '../../../src/webhooks/retry-policy.ts';
+import { decideRetry, RETRY_AFTER_CAP_SECONDS } from '../../../src/webhooks/retry-policy.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
 import { ATTEMPT_ERROR_CODES } from '../../support/attempt-error-codes.ts';
 import { delivery, testSender } from './deliveries.ts';
@@ -46,7 +46,7 @@ function list(items: readonly string[]): string {
 function attemptsOf(errorCode: AttemptErrorCode): number {
   for (let attemptNumber = 1; ; attemptNumber += 1) {
     const outcome = { kind: 'failed', errorCode, durationMs: 1 } as const;
-    const decision = decide({ outcome, attemptNumber, schedule: SCHEDULE_SECONDS, random: () => 0.5 });
+    const decision = decideRetry({ outcome, attemptNumber, schedule: SCHEDULE_SECONDS, random: () => 0.5 });
     if (decision.state !== 'retry') return attemptNumber;
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { anchorsOf, PAGES, proseOf, ROOT } from '../../support/markdown.ts';
+import { anchorsOf, PAGES, pageText, proseOf, ROOT } from '../../support/markdown.ts';
 
 const FOLDERS = /^(?:src|workers|api|bin|sim|test|bench|deploy|scripts|docs|clients)\//;
 const ROOT_FILES = /^(?:Procfile|Dockerfile|[\w.-]+\.(?:yml|json|md|mjs))$/;
@@ -85,6 +85,21 @@ it('the pages name only identifiers that the code has', () => {
       .map((word) => `${page}: ${word}`),
   );
   expect(unknown).toEqual([]);
+});
+
+it('the pages name identifiers beside the files that have them', () => {
+  const wrong = PAGES.flatMap((page) =>
+    [...pageText(page).matchAll(/`([A-Za-z_]\w*)`\s(?:in|of)\s`([\w./-]+\.(?:ts|js|mjs|py))`/g)]
+      .filter(([, , path = '']) => existsSync(join(ROOT, path)))
+      .filter(
+        ([, name, path = '']) =>
+          !readFileSync(join(ROOT, path), 'utf8')
+            .match(WORD)
+            ?.some((word) => word === name),
+      )
+      .map(([, name, path]) => `${page}: ${name} in ${path}`),
+  );
+  expect(wrong).toEqual([]);
 });
 
 function clientScripts(): string[] {

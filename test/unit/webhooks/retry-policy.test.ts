@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FailedOutcome } from '../../../src/webhooks/attempt.ts';
-import { decide } from '../../../src/webhooks/retry-policy.ts';
+import { decideRetry } from '../../../src/webhooks/retry-policy.ts';
 import { ATTEMPT_ERROR_CODES } from '../../support/attempt-error-codes.ts';
 
 const DEFAULT_SCHEDULE = [5, 30, 120, 600, 1800, 7200, 18000, 36000, 36000];
@@ -12,12 +12,12 @@ function failed(more: Partial<FailedOutcome> = {}): FailedOutcome {
 }
 
 function delayAfter(outcome: FailedOutcome, plannedSeconds: number, random: () => number): number {
-  const decision = decide({ outcome, attemptNumber: 1, schedule: [plannedSeconds], random });
+  const decision = decideRetry({ outcome, attemptNumber: 1, schedule: [plannedSeconds], random });
   if (decision.state !== 'retry') throw new Error(`decided ${decision.state}`);
   return decision.delaySeconds;
 }
 
-describe('decide', () => {
+describe('decideRetry', () => {
   const schedule = DEFAULT_SCHEDULE;
 
   it('delivers on a 2xx', () => {
@@ -28,15 +28,15 @@ describe('decide', () => {
       responseExcerpt: new Uint8Array(),
       responseHeaders: { headers: [], removed: 0, omitted: 0 },
     } as const;
-    expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({ state: 'delivered' });
+    expect(decideRetry({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({ state: 'delivered' });
   });
 
   it('follows the schedule to its end: nine delays, ten attempts', () => {
     const decisions = DEFAULT_SCHEDULE.map((_, index) =>
-      decide({ outcome: failed(), attemptNumber: index + 1, schedule, random: NO_JITTER }),
+      decideRetry({ outcome: failed(), attemptNumber: index + 1, schedule, random: NO_JITTER }),
     );
     expect(decisions).toEqual(DEFAULT_SCHEDULE.map((delaySeconds) => ({ state: 'retry', delaySeconds })));
-    expect(decide({ outcome: failed(), attemptNumber: 10, schedule, random: NO_JITTER })).toEqual({
+    expect(decideRetry({ outcome: failed(), attemptNumber: 10, schedule, random: NO_JITTER })).toEqual({
       state: 'failed',
       reason: 'http_status',
     });
@@ -44,7 +44,7 @@ describe('decide', () => {
 
   it('fails at once on 410 and requests a pause of the subscription', () => {
     const outcome = failed({ statusCode: 410 });
-    expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({
+    expect(decideRetry({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({
       state: 'failed',
       reason: 'gone',
       pauseSubscription: 'gone',
@@ -52,19 +52,19 @@ describe('decide', () => {
   });
 
   it.each([400, 401, 404, 409, 429, 500, 503])('retries on %i', (statusCode) =>
-    expect(decide({ outcome: failed({ statusCode }), attemptNumber: 1, schedule, random: NO_JITTER }).state).toBe(
+    expect(decideRetry({ outcome: failed({ statusCode }), attemptNumber: 1, schedule, random: NO_JITTER }).state).toBe(
       'retry',
     ),
   );
 
   it.each(ATTEMPT_ERROR_CODES.filter((code) => code !== 'invalid_url'))('retries on %s', (errorCode) => {
     const outcome: FailedOutcome = { kind: 'failed', errorCode, durationMs: 3 };
-    expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER }).state).toBe('retry');
+    expect(decideRetry({ outcome, attemptNumber: 1, schedule, random: NO_JITTER }).state).toBe('retry');
   });
 
   it('fails at once for a malformed URL', () => {
     const outcome: FailedOutcome = { kind: 'failed', errorCode: 'invalid_url', durationMs: 0 };
-    expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({
+    expect(decideRetry({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({
       state: 'failed',
       reason: 'invalid_url',
     });
@@ -73,14 +73,14 @@ describe('decide', () => {
   it('allows a blocked address three attempts, or fewer if the maximum is lower', () => {
     const outcome: FailedOutcome = { kind: 'failed', errorCode: 'blocked_address', durationMs: 0 };
     const state = (attemptNumber: number, maxAttempts = 10) =>
-      decide({ outcome, attemptNumber, schedule, maxAttempts, random: NO_JITTER }).state;
+      decideRetry({ outcome, attemptNumber, schedule, maxAttempts, random: NO_JITTER }).state;
     expect([1, 2, 3, 4].map((attempt) => state(attempt))).toEqual(['retry', 'retry', 'failed', 'failed']);
     expect(state(1, 1)).toBe('failed');
   });
 
   it('shortens the schedule to maxAttempts and never extends it', () => {
     const state = (attemptNumber: number, maxAttempts: number) =>
-      decide({ outcome: failed(), attemptNumber, schedule: [1, 1], maxAttempts, random: NO_JITTER }).state;
+      decideRetry({ outcome: failed(), attemptNumber, schedule: [1, 1], maxAttempts, random: NO_JITTER }).state;
     expect(state(1, 1)).toBe('failed');
     expect(state(1, 2)).toBe('retry');
     expect(state(2, 2)).toBe('failed');
@@ -166,7 +166,7 @@ describe('a retry delay', () => {
           const [schedule, maxAttempts, details, r] = drawn;
           const outcome = failed(details);
           let attemptNumber = 1;
-          const next = () => decide({ outcome, attemptNumber, schedule, maxAttempts, random: () => r });
+          const next = () => decideRetry({ outcome, attemptNumber, schedule, maxAttempts, random: () => r });
           while (next().state === 'retry') attemptNumber += 1;
           expect(next().state).toBe('failed');
           const gone = details.statusCode === 410 || details.errorCode === 'invalid_url';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { FeedBooks } from '../../../workers/streamer/feed-stores.ts';
+import { FeedBooks } from '../../../workers/streamer/feed-books.ts';
 
 const T = Date.UTC(2026, 0, 5);
 const outcome = (tokenId: bigint, marketPk = tokenId) => ({ outcomeId: `o${tokenId}`, tokenId, marketPk, part: 0 });

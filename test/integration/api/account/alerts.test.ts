@@ -5,9 +5,9 @@ import { shardOf } from '../../../../src/domain/values/shard.ts';
 import { evaluateAlerts } from '../../../../src/store/alerts/evaluate.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { decodeCause } from '../../../../src/store/marks/detail.ts';
-import { claimMarks, lockShards } from '../../../../src/store/marks/marks.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
+import { drain } from '../../../support/drain.ts';
 import type { Client } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
@@ -246,13 +246,7 @@ describe('an alert that fired', () => {
     const tokenId = token?.id ?? 0n;
     await aStoredPrice(api.db, tokenId, { price: '0.6', asOf: new Date() });
     const alert = await anAlert({ tokenMint, price: 0.6 });
-    await api.db.transaction(async (tx) => {
-      await lockShards(tx, 'evaluate-alerts', [shardOf(tokenId)]);
-      await evaluateAlerts(
-        tx,
-        await claimMarks(tx, 'evaluate-alerts', [shardOf(tokenId)], { limit: 1000, order: 'oldest' }),
-      );
-    });
+    await drain(api.db, 'evaluate-alerts', { limit: 1000, order: 'oldest' }, evaluateAlerts);
     expect((await client.account('GET', `/v1/alerts/${alert.id}`)).body.data).toMatchObject({
       status: 'triggered',
       triggeredAt: expect.stringMatching(/\.\d{3}Z$/),

@@ -12,13 +12,13 @@ import { type Database, sql } from '../../../../src/store/db/tx.ts';
 import { closeGaps, openGap } from '../../../../src/store/feeds/gaps.ts';
 import { startPublisher } from '../../../../src/store/journal/publisher.ts';
 import { followJournal, type JournalTail } from '../../../../src/store/journal/tail.ts';
-import { claimMarks } from '../../../../src/store/marks/marks.ts';
 import { confirmPrices } from '../../../../src/store/prices/confirmations.ts';
 import { sweepPrices, type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { foldCandles } from '../../../../src/store/series/candles.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
+import { claimAll } from '../../../support/drain.ts';
 import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
@@ -262,10 +262,9 @@ export class MemoryWorld {
         side: 'buy' as const,
       };
     });
-    const shards = Array.from({ length: 16 }, (_, shard) => shard);
     await db.transaction(async (tx) => {
       await writeTrades(tx, trades, 'USD');
-      const marks = await claimMarks(tx, 'fold-candles', shards, { limit: 1_000, order: 'newest' });
+      const marks = await claimAll(tx, 'fold-candles');
       if (marks.length > 0) await foldCandles(tx, marks);
     });
   }

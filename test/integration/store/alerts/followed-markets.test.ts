@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { followedMarkets } from '../../../../src/store/alerts/candidates.ts';
 import { noteMarketReads, noteStreamed } from '../../../../src/store/catalog/market-heat.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { FeedBooks } from '../../../../workers/streamer/feed-stores.ts';
+import { FeedBooks } from '../../../../workers/streamer/feed-books.ts';
 import { FollowedMarkets } from '../../../../workers/streamer/followed-markets.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -1,14 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Queryable, sql, type Tx } from '../../../../src/store/db/tx.ts';
 import { stageStates } from '../../../../src/store/marks/backlog.ts';
-import {
-  claimMarks,
-  insertMarks,
-  lockShards,
-  type Mark,
-  releaseDeadLetters,
-  waitingShards,
-} from '../../../../src/store/marks/marks.ts';
+import { insertMarks, type Mark, releaseDeadLetters, waitingShards } from '../../../../src/store/marks/marks.ts';
 import { workShards } from '../../../../src/store/marks/stage.ts';
 import { gate } from '../../../support/gate.ts';
 import { createTestDatabase, useTestDatabase } from '../../../support/postgres/database.ts';
@@ -189,9 +182,8 @@ describe('workShards', () => {
 
   it('leaves the marks pending when the claiming process loses its connection', async () => {
     await test.db.transaction((tx) => addFact(tx, 1n, 10));
-    const claim = test.db.transaction(async (tx) => {
-      await lockShards(tx, STAGE, [SHARD]);
-      expect(await claimMarks(tx, STAGE, [SHARD], ALL)).toHaveLength(1);
+    const claim = workShards(test.db, STAGE, [SHARD], ALL, async (tx, marks) => {
+      expect(marks).toHaveLength(1);
       const [row] = await tx.query<{ pid: number }>(sql('test_pid', 'SELECT pg_backend_pid() AS pid'));
       await test.db.query(sql('test_kill', 'SELECT pg_terminate_backend($1)'), [row?.pid]);
       await tx.query(sql('test_one', 'SELECT 1'));

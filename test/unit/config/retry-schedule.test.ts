@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRetrySchedule } from '../../../../src/domain/webhooks/retry-schedule.ts';
+import { parseRetrySchedule } from '../../../src/config/formats.ts';
 
 describe('parseRetrySchedule', () => {
   it.each([
