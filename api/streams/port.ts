@@ -46,7 +46,7 @@ export interface OpenStreams {
   exempt(socket: Socket): void;
   /** @throws ApiError `not_ready` before the first read of the journal, and while the process stops. */
   requireReady(): void;
-  /** Counts a connection of the account. @throws ApiError `rate_limited` */
+  /** Counts a connection of the account. @throws ApiError `rate_limited` or `not_ready` */
   admit(accountId: bigint): AccountUse;
   /** @throws ApiError `rate_limited` when the account or this process watches as many orders as it may. */
   requireRoom(accountId: bigint, filter: Filter): void;

@@ -119,8 +119,9 @@ export class Streams implements OpenStreams {
     if (!this.#hub.head) throw notReady('the journal was not read yet');
   }
 
-  /** Counts a connection of the account. @throws ApiError `rate_limited` */
+  /** Counts a connection of the account. @throws ApiError `rate_limited`, or `not_ready`: the process may stop while a request is read */
   admit(accountId: bigint) {
+    this.requireReady();
     return this.#uses.open(accountId);
   }
 

@@ -176,15 +176,13 @@ export class SocketConnection {
   }
 
   async #authenticate(key: string): Promise<void> {
-    const { streams } = this.#deps;
     if (this.#client) {
       this.#reject('conflict', 'the connection has a key');
       return;
     }
     const caller = await authenticateKey(this.#deps, this.#request, key);
-    streams.requireReady();
     if (this.#socket.readyState !== this.#socket.OPEN) return;
-    this.begin(caller, streams.admit(caller.accountId));
+    this.begin(caller, this.#deps.streams.admit(caller.accountId));
   }
 
   #fail(thrown: unknown, id: string | undefined): void {

@@ -47,7 +47,7 @@ export class KnownWindows {
 export class WindowMemory {
   #windows = new KnownWindows();
   #origin = '';
-  /** The most that the database clock was ahead of that of the process. */
+  /** The most that the database clock was surely ahead of that of the process. */
   #offsetMs = 0;
 
   /** The known windows of this database. None are known after its replacement, and after its clock was set back. */
@@ -55,13 +55,14 @@ export class WindowMemory {
     const askedMs = performance.now();
     const [row] = await db.query<{ origin: string; nowMs: number }>(DATABASE_NOW);
     if (!row) throw new TypeError('the database has a clock');
-    const offsetMs = row.nowMs - askedMs;
-    if (row.origin !== this.#origin || offsetMs < this.#offsetMs - TOLERANCE_MS) {
+    // Its clock was read between the question and the answer: a late answer does not look like a clock that was set back.
+    const leastMs = row.nowMs - performance.now();
+    if (row.origin !== this.#origin || row.nowMs - askedMs < this.#offsetMs - TOLERANCE_MS) {
       this.#windows = new KnownWindows();
       this.#origin = row.origin;
-      this.#offsetMs = offsetMs;
+      this.#offsetMs = leastMs;
     }
-    this.#offsetMs = Math.max(this.#offsetMs, offsetMs);
+    this.#offsetMs = Math.max(this.#offsetMs, leastMs);
     return this.#windows;
   }
 }

@@ -90,6 +90,8 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number, burst
   let rate = perSecond;
   /** The ledger has no turn before this moment. */
   let nextAt = Number.NEGATIVE_INFINITY;
+  /** The end of the pause that the venue asked this process for. */
+  let pausedUntil = Number.NEGATIVE_INFINITY;
   /** Turns do not gather before this moment: the reserve of another process limits them, or a pause ends. */
   let gathersAt = Number.NEGATIVE_INFINITY;
   let isGathering = false;
@@ -203,12 +205,14 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number, burst
   function follow(state: Pick<RateState, 'rate' | 'waitMs'>): void {
     const now = performance.now();
     rate = state.rate;
-    nextAt = now + state.waitMs;
+    // A take of before the pause may answer after it.
+    const waitMs = Math.max(state.waitMs, pausedUntil - now);
+    nextAt = now + waitMs;
     // Longer than the refill of a turn.
-    if (state.waitMs > 1000 / rate + 1) endPauseWithOneTurn();
-    if (state.waitMs === 0) return;
+    if (waitMs > 1000 / rate + 1) endPauseWithOneTurn();
+    if (waitMs === 0) return;
     for (const waiter of queue.splice(0)) {
-      const wait = waitAfter(state.waitMs, queue.length);
+      const wait = waitAfter(waitMs, queue.length);
       if (now + wait <= waiter.latestAt) queue.push(waiter);
       else waiter.refuse(new BudgetExceededError(wait));
     }
@@ -262,7 +266,8 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number, burst
     },
     pause(ms) {
       // Holds in this process even when the ledger does not answer.
-      nextAt = Math.max(nextAt, performance.now() + Math.min(ms, MAX_PAUSE_MS));
+      pausedUntil = Math.max(pausedUntil, performance.now() + Math.min(ms, MAX_PAUSE_MS));
+      nextAt = Math.max(nextAt, pausedUntil);
       endPauseWithOneTurn();
       return change(ledger.pause(ms).then(follow));
     },

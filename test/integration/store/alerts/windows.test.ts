@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createAlert, type NewAlert } from '../../../../src/store/alerts/alerts.ts';
 import { findByProbes } from '../../../../src/store/alerts/probes.ts';
@@ -164,19 +164,36 @@ describe('WindowMemory', () => {
     }
   });
 
-  it('forgets the windows when the clock of the database was set back', async () => {
-    /** The database with another clock. */
-    const late = (ms: number): Queryable => ({
-      async query<Row>(...asked: Parameters<Queryable['query']>) {
-        const rows = await test.db.query<Row & { nowMs: number }>(...asked);
-        return rows.map((row) => ({ ...row, nowMs: row.nowMs - ms }));
+  describe('with the clock of a database', () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+    afterEach(() => void vi.useRealTimers());
+
+    /** A database whose clock is ahead by `aheadMs`. It reads the clock after `beforeMs`, and its answer arrives after `behindMs`. */
+    const clock = (aheadMs: number, beforeMs = 0, behindMs = 0): Queryable => ({
+      async query<Row>() {
+        vi.advanceTimersByTime(beforeMs);
+        const nowMs = performance.now() + aheadMs;
+        vi.advanceTimersByTime(behindMs);
+        return [{ origin: 'one', nowMs }] as Row[];
       },
     });
-    const memory = new WindowMemory();
-    const windows = await memory.windowsOf(test.db);
-    expect(await memory.windowsOf(late(-60_000))).toBe(windows);
-    expect(await memory.windowsOf(late(-59_500))).toBe(windows);
-    // Steps back add up.
-    expect(await memory.windowsOf(late(-58_800))).not.toBe(windows);
+
+    it('forgets the windows when the clock was set back', async () => {
+      const memory = new WindowMemory();
+      const windows = await memory.windowsOf(clock(0));
+      expect(await memory.windowsOf(clock(60_000))).toBe(windows);
+      expect(await memory.windowsOf(clock(59_500))).toBe(windows);
+      // Steps back add up.
+      expect(await memory.windowsOf(clock(58_800))).not.toBe(windows);
+    });
+
+    it('keeps the windows when an answer was late', async () => {
+      const memory = new WindowMemory();
+      const windows = await memory.windowsOf(clock(0));
+      expect(await memory.windowsOf(clock(0, 5_000, 0))).toBe(windows);
+      expect(await memory.windowsOf(clock(0))).toBe(windows);
+      expect(await memory.windowsOf(clock(0, 0, 5_000))).toBe(windows);
+      expect(await memory.windowsOf(clock(0))).toBe(windows);
+    });
   });
 });
