@@ -119,7 +119,6 @@ const ALLOWED_SQL = {
   'src/store/ops/overview.ts': [7, 'times, ages and counts of rows'],
   'src/store/ops/restored-data.ts': [1, 'an age'],
   'src/store/deliveries/webhook-figures.ts': [1, 'a start of an hour'],
-  'src/store/prices/outcome-locks.ts': [1, 'times'],
   'src/store/series/candle-audit.ts': [1, 'a start of a bucket'],
   'src/store/series/candle-refold.ts': [4, 'counts'],
   'src/store/series/feed-faults.ts': [3, 'times'],
@@ -133,7 +132,7 @@ const ALLOWED_SQL = {
   'src/store/series/trade-reread.ts': [7, 'counts and times'],
   'src/store/series/trade-walks.ts': [2, 'a count and an age'],
   'src/store/series/trade-witness.ts': [16, 'times, and a share that is rounded in decimals first'],
-  'src/store/series/trades.ts': [1, 'times'],
+  'src/store/series/trades.ts': [2, 'times'],
   'src/store/series/venue-backfill.ts': [1, 'a count'],
 };
 

@@ -41,7 +41,7 @@ export class KnownWindows {
 
 /**
  * Remembers the extremes of windows in one process, so that an evaluation reads the observations since the last one, and not a day of them.
- * Observations of an outcome are numbered and stamped under a lock that their writer holds until its commit (see outcome-locks.ts): each one
+ * Observations of an outcome are numbered and stamped under a lock that their writer holds until its commit (see `lockOutcomes`): each one
  * that becomes visible later has a time at or after all visible ones. So it does not matter which process evaluated others meanwhile.
  */
 export class WindowMemory {
