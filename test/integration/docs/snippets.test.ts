@@ -45,6 +45,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     'serves until it is stopped; cli.test.ts runs the flags',
   'docs/guides/add-a-feed.md: npx vitest run test/conformance/venue-feed test/integration/feeds':
     'the suite runs these tests by itself',
+  'docs/guides/add-a-route.md: npm run build':
+    'it writes the sources of the clients; tests compare these with the document',
   'docs/guides/add-a-venue.md: npx vitest run test/conformance/venue-adapter': 'the suite runs these tests by itself',
   'docs/guides/scale-out.md: docker compose up -d --scale api=2 --scale poller=2 --scale aggregator=2 --scale alerter=2 --scale deliverer=2 --scale streamer=2':
     'needs Docker',
