@@ -82,7 +82,7 @@ export class ObjectStore {
    * @throws OddswireError `store_unavailable`
    */
   putFile(key: string, path: string, content: Content, signal: AbortSignal): Promise<void> {
-    return this.#put(key, { ...content, open: () => createReadStream(path) }, signal);
+    return this.#put(key, { ...content, open: () => Readable.from(wholeFile(key, path, content.bytes)) }, signal);
   }
 
   /** @throws OddswireError `store_unavailable` */
@@ -289,6 +289,17 @@ export class ObjectStore {
       else pipeline(body.open(), request).catch(reject);
     });
   }
+}
+
+/** The chunks of a file. A server would wait for the rest of one that is too short. */
+async function* wholeFile(key: string, path: string, bytes: number): AsyncGenerator<Buffer> {
+  let read = 0;
+  for await (const chunk of createReadStream(path)) {
+    read += (chunk as Buffer).length;
+    if (read > bytes) break;
+    yield chunk as Buffer;
+  }
+  if (read !== bytes) throw failure(`gets no ${key}, because its file has no ${bytes} bytes`);
 }
 
 function contentOf(bytes: Buffer): Content {

@@ -113,6 +113,16 @@ describe.skipIf(!hasS3())('ObjectStore', () => {
     await expect(objectAt('c')).rejects.toThrow('ENOENT');
   });
 
+  it.each([-1, 1])('refuses to store a file whose size differs from the stated one by %i bytes', async (by) => {
+    const stated = { ...CONTENT, bytes: CONTENT.bytes - by };
+    await expect(storeOf().putFile('c', path, stated, signal)).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: `the object store gets no c, because its file has no ${stated.bytes} bytes`,
+    });
+    expect(sent('PUT')).toBeLessThanOrEqual(1);
+    await expect(objectAt('c')).rejects.toThrow('ENOENT');
+  });
+
   it('replaces an object that has another content', async () => {
     const store = storeOf();
     await store.putText('a=1/file', 'other', signal);
