@@ -9,6 +9,7 @@ import { LeaseLostError } from '../../src/store/db/leases.ts';
 import { isDatabaseUnavailable, type Tx } from '../../src/store/db/tx.ts';
 import { isOfHost, VenueError } from '../../src/venues/errors.ts';
 import type { Batch, CallContext, Page } from '../../src/venues/port.ts';
+import { catalogMemoryOf } from '../ingest/catalog-memory.ts';
 import type { OutcomesBatch } from '../ingest/price-store.ts';
 import { type PageStore, recordsOf, storePage, type Written } from '../ingest/store-page.ts';
 import type { JobContext, JobReport } from '../process/define.ts';
@@ -74,9 +75,12 @@ export async function runPoll<A extends object>(
 }
 
 /** Ends the lease of a failed poll; returns the number of failures in a row. @throws the error itself, when the database is unavailable */
-async function failPoll({ pollLeases: leases, stopping }: JobContext, poll: HeldPoll, error: Error): Promise<number> {
+async function failPoll(context: JobContext, poll: HeldPoll, error: Error): Promise<number> {
+  const { pollLeases: leases, stopping, metrics } = context;
   if (!(error instanceof VenueError) && isDatabaseUnavailable(error)) {
     leases.pause(poll);
+    // A standby that takes over may lack the last outcomes, and give their keys to others.
+    catalogMemoryOf(metrics, poll.lease.venue).forget();
     throw error;
   }
   if (!stopping.aborted && !isOwnFault(error)) return leases.fail(poll, error);

@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
-import { sql } from '../../../../src/store/db/tx.ts';
+import { type Statement, sql } from '../../../../src/store/db/tx.ts';
 import { VenueError } from '../../../../src/venues/errors.ts';
 import type { PriceSweep, SweepPart } from '../../../../src/venues/port.ts';
+import { pollMarkets } from '../../../../workers/jobs/poll-markets.ts';
 import { pollPrices } from '../../../../workers/jobs/poll-prices.ts';
+import { aMarketRecord } from '../../../factories/markets.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { type Script, type ScriptedAdapter, scriptedAdapter } from '../../../factories/venue-adapter.ts';
+import { lastPage, type Script, type ScriptedAdapter, scriptedAdapter } from '../../../factories/venue-adapter.ts';
 import { gate } from '../../../support/gate.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { type ContextFields, jobContext, LosableDatabase, testConfig, until } from '../worker-harness.ts';
@@ -180,6 +182,48 @@ describe('a price sweep by ids', () => {
     });
     await run(slow, { now: () => nowMs });
     expect(slow.batches.flat()).toEqual([...FIRSTS, ...FIRSTS]);
+  });
+
+  it('reads its outcomes once until its process stores a change of the catalog, or loses the database', async () => {
+    class CountingDatabase extends LosableDatabase {
+      reads = 0;
+      override query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+        if (statement.name === 'open_outcomes') this.reads += 1;
+        return super.query<Row>(statement, values);
+      }
+    }
+    let price = '0.5';
+    const prices: Prices = async (ids) => ({
+      records: ids.map((outcomeId) => ({ outcomeId, asOfMs: Date.now(), price: decimal(price) })),
+      rejected: [],
+    });
+    const db = new CountingDatabase(test.db.dataSource);
+    const listing = async () =>
+      lastPage([aMarketRecord({ marketId: 'g', outcomes: [{ outcomeId: 'g:only', label: 'Only' }] })]);
+    const adapter = { ...scriptedAdapter({ prices, markets: listing }), mirrorsOutcomes: true };
+    const context = jobContext({ db, config: testConfig(test.url), adapter, now: () => NOW });
+    const sweep = () => pollPrices.run({ venue: 'v' }, context);
+    await sweep();
+    const { reads } = db;
+    adapter.batches.splice(0);
+    await sweep();
+    expect(db.reads).toBe(reads);
+    expect(adapter.batches.flat()).toEqual(FIRSTS);
+
+    await pollMarkets.run({ venue: 'v' }, context);
+    adapter.batches.splice(0);
+    await sweep();
+    expect(adapter.batches.flat()).toEqual([...FIRSTS, 'g:only']);
+
+    price = '0.6';
+    db.loseBefore = () => true;
+    await expect(sweep()).rejects.toThrow();
+    db.loseBefore = () => false;
+    await test.db.query(END_LEASE);
+    await aStoredMarket(test.db, { venue: 'v', marketId: 'h', labels: ['Only'] });
+    adapter.batches.splice(0);
+    await sweep();
+    expect(adapter.batches.flat()).toContain('h:only');
   });
 });
 
