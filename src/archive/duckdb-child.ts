@@ -110,7 +110,7 @@ export interface ChildLimits {
 }
 
 async function open({ folders, spillFolder, memoryMb, threads }: ChildLimits) {
-  // `import` would parse its sixty CommonJS modules a second time for their names, which is half of the start of this process.
+  // `import` would parse its sixty CommonJS modules a second time for their names, a third of the start of this process.
   const { DuckDBInstance } = createRequire(import.meta.url)('@duckdb/node-api') as typeof import('@duckdb/node-api');
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   for (const setting of [
