@@ -147,7 +147,7 @@ describe('a reader that never reads', () => {
    */
   async function whileBlocked(
     query: string,
-    test: (reader: SseReader, handOut: (...changes: NewChange[]) => Promise<number>) => Promise<void>,
+    test: (reader: SseReader, handOut: (...changes: NewChange[]) => Promise<number>, url: string) => Promise<void>,
   ) {
     const api = await startTestApi(
       {},
@@ -167,7 +167,7 @@ describe('a reader that never reads', () => {
       const unsent = () => api.streams.usage().largestUnsentBytes;
       for (let round = 0; round < 60 && unsent() < STAYS_BLOCKED_BYTES; round++) await handOut(...many(20));
       expect(unsent()).toBeGreaterThan(STAYS_BLOCKED_BYTES);
-      await test(slow, handOut);
+      await test(slow, handOut, api.url);
     } finally {
       await api.close();
     }
@@ -190,8 +190,9 @@ describe('a reader that never reads', () => {
     const { marketId, outcomes } = await aStoredMarket(db);
     const { tokenId = 0n, outcomeId = '' } = outcomes[0] ?? {};
     const orders = `market_ids=${marketId},${(await aStoredMarket(db, { marketId: 'large' })).marketId}&sizes=10&side=buy`;
-    const quick = await world.follow(`channels=executable&${orders}`);
-    await whileBlocked(`channels=executable,trades&${orders}`, async (slow, handOut) => {
+    await whileBlocked(`channels=executable,trades&${orders}`, async (slow, handOut, url) => {
+      // A price of an order goes to all readers of one API at once.
+      const quick = await world.follow(`channels=executable&${orders}`, {}, { url });
       for (const [n, price] of ['0.51', '0.52', '0.53', '0.54'].entries()) {
         const asks = [{ price: decimal(price), size: decimal('10') }];
         await writeBooks(db, [{ tokenId, asOfMs: Date.now() - 60_000 + n * 1_000, bids: [], asks }]);

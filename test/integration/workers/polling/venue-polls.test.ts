@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { acquirePollLease, advancePoll, POLL_LEASES, requestPoll } from '../../../../src/store/catalog/poll-state.ts';
 import { newLeaseToken } from '../../../../src/store/db/leases.ts';
 import { type Statement, sql } from '../../../../src/store/db/tx.ts';
@@ -129,6 +129,16 @@ describe('a process that keeps the lease of a poll', () => {
     await leases.renew();
     expect(await stored()).toBe(1);
     expect((await state()).caughtUpAt).toEqual(new Date(NOW + 2_000));
+    const nowMs = performance.now();
+    // A faked clock begins at zero.
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      vi.advanceTimersByTime(nowMs + 60_000);
+      await leases.renew();
+      expect(await stored()).toBe(2);
+    } finally {
+      vi.useRealTimers();
+    }
     await poll();
     await leases.release(venue);
     expect(await stored()).toBe(3);
