@@ -255,9 +255,22 @@ function factoryWith({
       return super.updateJobSchedulerNextMillis(...next).catch(toRepeated);
     }
 
-    async #answered<T>(token: string, ending: string, fetch: () => Promise<T>): Promise<T> {
+    /**
+     * A worker that found no job before its lost fetch waits for one before it fetches again. BullMQ asks for the longest wait of all when the
+     * connection that listens was lost, because it knows no delayed job then.
+     */
+    override async waitForJob(seconds: number) {
+      await this.#lostReturned();
+      return super.waitForJob(seconds < this.maximumBlockTimeout ? seconds : DRAIN_DELAY_SECONDS);
+    }
+
+    #lostReturned(): Promise<void> {
       if (this.#lost.size > 0) this.#requeued = this.#requeued.catch(() => undefined).then(() => this.#requeueLost());
-      await this.#requeued.catch(toRepeated);
+      return this.#requeued.catch(toRepeated);
+    }
+
+    async #answered<T>(token: string, ending: string, fetch: () => Promise<T>): Promise<T> {
+      await this.#lostReturned();
       try {
         return await fetch();
       } catch (error) {

@@ -1,5 +1,5 @@
 import type { Job, Worker } from 'bullmq';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { type QueueBackend, WORKER_SETTINGS } from '../../../src/queues/port.ts';
 import { createPostgresQueues } from '../../../src/queues/postgres-backend.ts';
@@ -118,15 +118,19 @@ describe('worker records the end of a job when the server is back that went away
 });
 
 describe('worker processes a job at once whose hand-out was lost with the connection', () => {
-  it('by a fetch', async () => {
+  it.each(['starts', 'waits for a job'] as const)('by a fetch of a worker that %s', async (when) => {
     const { proxy, worker, queue, stalled, start } = await cutWorker(async ({ data }) => data as unknown);
     let id = '';
     const processed = reached(worker, 'completed', () => id);
+    const add = async () => {
+      id = (await queue.add('evaluate-alerts', { lane: 3, note: 'the-lost-one' })).id ?? '';
+    };
+    const cut = proxy.cutAt('the-lost-one');
+    const drained = new Promise<void>((resolve) => worker.once('drained', resolve));
+    if (when === 'starts') await add();
     const stop = start();
     try {
-      await worker.waitUntilReady();
-      const cut = proxy.cutAt('the-lost-one');
-      id = (await queue.add('evaluate-alerts', { lane: 3, note: 'the-lost-one' })).id ?? '';
+      if (when === 'waits for a job') await drained.then(add);
       await cut;
       expect(await queue.getJobState(id)).toBe('active');
       proxy.resume();
@@ -187,8 +191,28 @@ describe('worker processes a job at once whose hand-out was lost with the connec
   });
 });
 
+type OnBackend = Worker & {
+  readonly backend: { moveStalledJobsToWait(): Promise<string[]>; waitForJob(seconds: number): Promise<unknown> };
+};
+
+it('worker looks for a job after ten seconds when it knows no delayed job, as after the loss of its connection that listens', async () => {
+  await backend.migrate();
+  const worker = backend.worker('alerts', async () => undefined, 1) as unknown as OnBackend;
+  const queue = backend.queue('alerts');
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  try {
+    const waited = worker.backend.waitForJob(3_600);
+    await queue.add('evaluate-alerts', { lane: 7 });
+    expect(await waited).toMatchObject({ score: 0 });
+    expect(Math.max(...timers.mock.calls.map(([, ms]) => ms ?? 0))).toBe(10_000);
+  } finally {
+    timers.mockRestore();
+    await worker.close();
+    await queue.close();
+  }
+});
+
 describe('the check for stalled jobs', () => {
-  type Checking = Worker & { readonly backend: { moveStalledJobsToWait(): Promise<string[]> } };
   const MARKED = sql('test_marked_jobs', `SELECT stalled_marked AS is_marked FROM bullmq.job WHERE state = 'active'`);
   const LEFT = sql(
     'test_left_of_lock',
@@ -209,7 +233,7 @@ describe('the check for stalled jobs', () => {
     // A new backend for each check: workers of a process share a look for a second, which is why a check may use one that is a second old.
     const check = async () => {
       const other = createPostgresQueues({ databaseUrl: test.url, prefix: 'test', workers: 1, log });
-      const checking = other.worker('alerts', async () => undefined, 1) as unknown as Checking;
+      const checking = other.worker('alerts', async () => undefined, 1) as unknown as OnBackend;
       try {
         return await checking.backend.moveStalledJobsToWait();
       } finally {
@@ -244,7 +268,7 @@ describe('the check for stalled jobs', () => {
       const [job] = await test.db.query<{ leftMs: number }>(LEFT, [Date.now()]);
       // The lock ends a moment after one interval from now: only a look ahead by more than an interval finds it.
       await test.db.query(PASS, [Math.ceil((job?.leftMs ?? 0) - WORKER_SETTINGS.stalledInterval - 500)]);
-      await (worker as unknown as Checking).backend.moveStalledJobsToWait();
+      await (worker as unknown as OnBackend).backend.moveStalledJobsToWait();
       expect(await test.db.query(MARKED)).toEqual([{ isMarked: true }]);
     } finally {
       await worker.close();
