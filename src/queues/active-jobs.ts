@@ -3,7 +3,7 @@ import type { QueueBackend } from './port.ts';
 import type { Producer } from './producer.ts';
 
 /** BullMQ's error for a job that another process has moved, finished or deleted meanwhile; other errors have no such code. */
-export function isMovedMeanwhile(error: unknown): boolean {
+function isMovedMeanwhile(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'number' && code < 0;
 }
@@ -28,14 +28,23 @@ export async function requeueJobsOf(
   return requeued.reduce((sum, count) => sum + count, 0);
 }
 
-async function requeueIn(queue: Queue, backend: Pick<QueueBackend, 'locks'>, worker: string): Promise<number> {
+function requeueIn(queue: Queue, backend: Pick<QueueBackend, 'locks'>, worker: string): Promise<number> {
+  return requeueLocked(backend.locks(queue), {
+    isLost: (_id, token) => workerOf(token) === worker,
+    move: async (id, token) => (await queue.getJob(id))?.moveToWait(token),
+  });
+}
+
+/** Moves active jobs that no worker runs back to the front of their queue, by the locks of the queue, and returns their number. */
+export async function requeueLocked(
+  locks: Promise<ReadonlyMap<string, string>>,
+  { isLost, move }: { isLost(id: string, token: string): boolean; move(id: string, token: string): Promise<unknown> },
+): Promise<number> {
   let requeued = 0;
-  for (const [jobId, token] of await backend.locks(queue)) {
-    if (workerOf(token) !== worker) continue;
+  for (const [id, token] of await locks) {
+    if (!isLost(id, token)) continue;
     try {
-      const job = await queue.getJob(jobId);
-      if (!job) continue;
-      await job.moveToWait(token);
+      await move(id, token);
       requeued += 1;
     } catch (error) {
       if (!isMovedMeanwhile(error)) throw error;

@@ -20,7 +20,7 @@ import { asError, OddswireError } from '../domain/values/errors.ts';
 import { logLimited } from '../observe/limited-lines.ts';
 import type { Logger } from '../observe/logger.ts';
 import { closeUnresponsive } from '../observe/silent-connections.ts';
-import { isMovedMeanwhile } from './active-jobs.ts';
+import { requeueLocked } from './active-jobs.ts';
 import { queueNames } from './jobs.ts';
 import { JOB_RETENTION, type QueueBackend, type QueueBackendOptions, SILENCE_MS, WORKER_SETTINGS } from './port.ts';
 
@@ -285,12 +285,10 @@ function factoryWith({
      */
     async #requeueLost(): Promise<void> {
       const lost = new Map(this.#lost);
-      for (const [id, token] of await locksOf(pool, this.queueName)) {
-        if (!lost.has(token) || lost.get(token) === id) continue;
-        await super.moveJobFromActiveToWait(id, token).catch((error: unknown) => {
-          if (!isMovedMeanwhile(error)) throw error;
-        });
-      }
+      await requeueLocked(locksOf(pool, this.queueName), {
+        isLost: (id, token) => lost.has(token) && lost.get(token) !== id,
+        move: (id, token) => super.moveJobFromActiveToWait(id, token),
+      });
       for (const token of lost.keys()) this.#lost.delete(token);
     }
   }

@@ -1,6 +1,9 @@
-import { Queue, Worker } from 'bullmq';
+import { type ConnectionOptions, createRedisBackend, Queue, type RedisQueueBackend, withBackend } from 'bullmq';
 import { tlsFailure } from '../domain/values/failure-reasons.ts';
 import type { AddUsage } from '../domain/values/usage.ts';
+import { logLimited } from '../observe/limited-lines.ts';
+import type { Logger } from '../observe/logger.ts';
+import { requeueLocked } from './active-jobs.ts';
 import { JOB_RETENTION, type QueueBackend, type QueueBackendOptions, WORKER_SETTINGS } from './port.ts';
 import { createRedisClient, type RedisBehaviour, type RedisClient } from './redis-connection.ts';
 
@@ -9,6 +12,8 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
   // A producer fails at once while Redis is away: the database has the facts, and a timer wakes the stage later.
   const producer = connection({ maxRetriesPerRequest: 1, enableOfflineQueue: false, lazyConnect: true });
   let consumer: RedisClient | undefined;
+  /** Of the workers. */
+  let lostConnections = 0;
   /** The reason why the producer is not connected: its commands state only that the connection is closed. */
   let lastError: Error | undefined;
   producer.on('error', (error: Error) => {
@@ -28,7 +33,11 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
    * its worker would never work.
    */
   function workerConnection(): RedisClient {
-    consumer ??= connection({ maxRetriesPerRequest: null, enableOfflineQueue: true, lazyConnect: false });
+    if (!consumer) {
+      consumer = connection({ maxRetriesPerRequest: null, enableOfflineQueue: true, lazyConnect: false });
+      // A Cluster has a connection for each server.
+      for (const event of ['close', '-node']) consumer.on(event, () => (lostConnections += 1));
+    }
     return consumer;
   }
 
@@ -43,6 +52,21 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
   }
   // The hash tag keeps all keys of all queues in one slot, which BullMQ's scripts need on a cluster.
   const prefix = `{${options.prefix}}`;
+
+  async function locksOf(client: RedisClient, toKey: (name: string) => string): Promise<Map<string, string>> {
+    const ids = await client.lrange(toKey('active'), 0, -1);
+    if (ids.length === 0) return new Map();
+    const tokens = await client.mget(ids.map((id) => `${toKey(id)}:lock`));
+    return new Map(ids.flatMap((id, at): [string, string][] => (tokens[at] == null ? [] : [[id, tokens[at]]])));
+  }
+
+  const bull = withBackend<RedisQueueBackend, ConnectionOptions>((name, ...rest) =>
+    returningLost(createRedisBackend(name, ...rest), {
+      log: options.log,
+      lostConnections: () => lostConnections,
+      locks: () => locksOf(workerConnection(), (key) => `${prefix}:${name}:${key}`),
+    }),
+  );
 
   return {
     kind: 'redis',
@@ -70,14 +94,9 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
       queue.on('error', (error) => options.log.warn({ err: error, queue: name }, 'queue error'));
       return queue;
     },
-    async locks(queue) {
-      const ids = await producer.lrange(queue.toKey('active'), 0, -1);
-      if (ids.length === 0) return new Map();
-      const tokens = await producer.mget(ids.map((id) => `${queue.toKey(id)}:lock`));
-      return new Map(ids.flatMap((id, at): [string, string][] => (tokens[at] == null ? [] : [[id, tokens[at]]])));
-    },
+    locks: (queue) => locksOf(producer, (key) => queue.toKey(key)),
     worker(name, processor, concurrency) {
-      return new Worker(name, processor, {
+      return new bull.Worker(name, processor, {
         connection: workerConnection(),
         prefix,
         concurrency,
@@ -90,6 +109,64 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
       consumer?.disconnect();
     },
   };
+}
+
+/**
+ * Gives back the jobs of lost hand-outs. ioredis repeats a command whose answer was lost with its connection: a fetch that Redis ran twice
+ * took two jobs with one token, and the worker gets the second.
+ */
+function returningLost(
+  backend: RedisQueueBackend,
+  {
+    log,
+    lostConnections,
+    locks,
+  }: { log: Logger; lostConnections(): number; locks(): Promise<ReadonlyMap<string, string>> },
+): RedisQueueBackend {
+  async function answered<T>(token: string, ended: string, fetch: () => Promise<T>, taken: (answer: T) => unknown) {
+    const before = lostConnections();
+    let handedOut: unknown;
+    try {
+      const answer = await fetch();
+      handedOut = taken(answer);
+      return answer;
+    } finally {
+      if (lostConnections() !== before)
+        await requeueLocked(locks(), {
+          isLost: (id, lockedWith) => lockedWith === token && id !== handedOut && id !== ended,
+          move: (id) => backend.moveJobFromActiveToWait(id, token),
+        }).catch((error: unknown) => {
+          logLimited(log, {
+            level: 'warn',
+            fields: { err: error },
+            message: 'a lost job waits for the end of its lock',
+          });
+        });
+    }
+  }
+  const [fetch, complete, fail] = [backend.moveToActive, backend.moveToCompleted, backend.moveToFailed];
+  backend.moveToActive = (token, ...rest) =>
+    answered(
+      token,
+      '',
+      () => fetch.call(backend, token, ...rest),
+      ([, id]) => id,
+    );
+  backend.moveToCompleted = (...end) =>
+    answered(
+      end[3],
+      end[0].id ?? '',
+      () => complete.apply(backend, end),
+      ({ result }) => result?.[1],
+    );
+  backend.moveToFailed = (...end) =>
+    answered(
+      end[3],
+      end[0].id ?? '',
+      () => fail.apply(backend, end),
+      ({ result }) => result?.[1],
+    );
+  return backend;
 }
 
 /** Longer than any window, so that Redis expires the counters of past windows. */

@@ -1,5 +1,11 @@
+import { randomBytes } from 'node:crypto';
+import type { Job, Worker } from 'bullmq';
 import { describe, expect, it } from 'vitest';
+import { createLogger } from '../../../src/observe/logger.ts';
+import { createRedisQueues } from '../../../src/queues/redis-backend.ts';
+import { gate } from '../../support/gate.ts';
 import { hasProgram } from '../../support/processes/has-program.ts';
+import { startTcpProxy } from '../../support/processes/tcp-proxy.ts';
 import { createTestBackend, type TestBackend } from '../../support/redis/queue-backends.ts';
 import { spawnRedisServer } from '../../support/redis/redis.ts';
 import { startBrokenCluster } from '../../support/redis/redis-topologies.ts';
@@ -39,6 +45,108 @@ describe.skipIf(!hasProgram('redis-server', 'a worker without its Redis'))(
       expect(await resultAfter(test, () => cluster.restart())).toBe('done');
       await test.close();
       await cluster.stop();
+    });
+  },
+);
+
+/** A worker whose connections to one Redis, or to a Cluster of one, can be cut, and its queue on connections of its own. */
+async function cutWorker(kind: 'redis' | 'cluster', processor: (job: Job) => Promise<unknown>) {
+  const cluster = kind === 'cluster' ? await startBrokenCluster() : undefined;
+  await cluster?.addMissingSlots();
+  const single = cluster ? undefined : await spawnRedisServer();
+  const url = cluster?.url ?? `redis://127.0.0.1:${single?.port}`;
+  const proxy = await startTcpProxy(url);
+  await cluster?.announce(Number(new URL(proxy.url).port));
+  const options = {
+    ...{ databaseUrl: '', workers: 1, log: createLogger({ process: 'test', level: 'silent' }) },
+    prefix: `t${randomBytes(6).toString('hex')}`,
+  };
+  const lost = createRedisQueues({ ...options, redisUrl: proxy.url });
+  // A Cluster of one answers a client of a single server too, which never uses the announced port.
+  const other = createRedisQueues({ ...options, redisUrl: url.replace('redis-cluster:', 'redis:') });
+  const worker = lost.worker('alerts', processor, 1);
+  worker.on('error', () => undefined);
+  const stalled: string[] = [];
+  worker.on('stalled', (id) => stalled.push(id));
+  const queue = other.queue('alerts');
+  await other.migrate();
+  return {
+    ...{ proxy, worker, queue, stalled },
+    start: () => {
+      const ended = worker.run();
+      return async () => {
+        proxy.resume();
+        await worker.close();
+        await queue.close();
+        await ended;
+        await lost.close();
+        await other.close();
+        await proxy.close();
+        await cluster?.stop();
+        await single?.stop();
+      };
+    },
+  };
+}
+
+/** Resolves when the worker has completed the job. */
+const completed = (worker: Worker, wanted: () => string) =>
+  new Promise<void>((resolve) => worker.on('completed', (job) => void (job.id === wanted() && resolve())));
+
+const LOST = { lane: 3, note: 'the-lost-one' };
+
+describe.skipIf(!hasProgram('redis-server', 'lost hand-outs'))(
+  'worker processes a job whose hand-out was lost with the connection when it is back, and not when its lock ends:',
+  () => {
+    describe.concurrent.each(['redis', 'cluster'] as const)('%s,', (kind) => {
+      it.each(['starts', 'waits for a job'] as const)('by a fetch of a worker that %s', async (when) => {
+        const { proxy, worker, queue, stalled, start } = await cutWorker(kind, async () => 'done');
+        let id = '';
+        const add = async () => {
+          id = (await queue.add('evaluate-alerts', LOST)).id ?? '';
+        };
+        const processed = completed(worker, () => id);
+        const drained = new Promise<void>((resolve) => worker.once('drained', resolve));
+        const cut = proxy.cutAt(LOST.note);
+        if (when === 'starts') await add();
+        const stop = start();
+        try {
+          if (when === 'waits for a job') await drained.then(add);
+          await cut;
+          expect(await queue.getJobState(id)).toBe('active');
+          proxy.resume();
+          await processed;
+          expect(stalled).toEqual([]);
+        } finally {
+          await stop();
+        }
+      });
+
+      it('by the end of the job before, which is recorded once', async () => {
+        const [begun, added, cut] = [gate(), gate(), gate()];
+        let [first, second] = ['', ''];
+        const { proxy, worker, queue, stalled, start } = await cutWorker(kind, async ({ data }) => {
+          if ((data as { note?: string }).note !== undefined) return;
+          begun.open();
+          await added.opened;
+          void proxy.cutAt(LOST.note).then(cut.open);
+        });
+        const processed = completed(worker, () => second);
+        const stop = start();
+        try {
+          first = (await queue.add('evaluate-alerts', { lane: 4 })).id ?? '';
+          await begun.opened;
+          second = (await queue.add('evaluate-alerts', LOST)).id ?? '';
+          added.open();
+          await cut.opened;
+          proxy.resume();
+          await processed;
+          expect(await queue.getJobState(first)).toBe('completed');
+          expect(stalled).toEqual([]);
+        } finally {
+          await stop();
+        }
+      });
     });
   },
 );

@@ -108,6 +108,8 @@ const SLOTS = [
 export async function startBrokenCluster(): Promise<
   RedisTopology & {
     addMissingSlots(): Promise<void>;
+    /** Tells clients another port of the server. */
+    announce(port: number): Promise<void>;
     /** Resolves when a client waits in a blocking command. */
     hasBlockedClient(): Promise<void>;
     restart(): Promise<void>;
@@ -122,6 +124,14 @@ export async function startBrokenCluster(): Promise<
     stop: () => node.stop(),
     async addMissingSlots() {
       await call(node, ['CLUSTER', 'ADDSLOTSRANGE', '8001', '16383']);
+      await eventually(
+        async () => String(await call(node, ['CLUSTER', 'INFO'])),
+        (info) => info.includes('cluster_state:ok'),
+        { everyMs: 20 },
+      );
+    },
+    async announce(port) {
+      await call(node, ['CONFIG', 'SET', 'cluster-announce-port', String(port)]);
     },
     async hasBlockedClient() {
       await eventually(
