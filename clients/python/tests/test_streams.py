@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -233,6 +234,62 @@ def test_async_stream_does_not_read_while_the_caller_does_not_ask() -> None:
 
     with flood() as (url, sent):
         asyncio.run(follow(url, sent))
+
+
+@contextmanager
+def two_heartbeats(protocol: Wire) -> Iterator[tuple[str, threading.Event]]:
+    """A server that sends one heartbeat at once, and a second one after the event."""
+    asked = threading.Event()
+    first, second = (heartbeat(seq, interval=0.1) for seq in (1, 2))
+    if protocol == "websocket":
+        from websockets.sync.server import ServerConnection, serve
+
+        def follow(connection: ServerConnection) -> None:
+            connection.recv()
+            connection.send(first.text)
+            asked.wait()
+            connection.send(second.text)
+            connection.recv()
+
+        with serve(follow, "127.0.0.1", 0) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            yield f"http://127.0.0.1:{server.socket.getsockname()[1]}", asked
+        return
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+            connection.sendall(f"id: c1\ndata: {first.text}\n\n".encode())
+            asked.wait()
+            connection.sendall(f"id: c2\ndata: {second.text}\n\n".encode())
+            connection.recv(1)
+
+    threading.Thread(target=answer, daemon=True).start()
+    with listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", asked
+
+
+@BOTH
+def test_async_stream_is_not_silent_when_its_process_was_suspended_and_the_heartbeat_has_arrived(
+    protocol: Wire,
+) -> None:
+    async def follow(url: str, asked: threading.Event) -> MarketItem:
+        options = StreamOptions(grace=0.2)
+        async with AsyncOddswire(url, "k") as client, client.stream(protocol=protocol, options=options) as stream:
+            await anext(stream)
+            read = asyncio.ensure_future(stream.__anext__())
+            await asyncio.sleep(0.05)
+            asked.set()
+            time.sleep(1)  # noqa: ASYNC251 - the suspension
+            return await read
+
+    with two_heartbeats(protocol) as (url, asked):
+        item = asyncio.run(follow(url, asked))
+    assert isinstance(item, models.HeartbeatMessage)
+    assert item.seq == 2
 
 
 @pytest.mark.demo

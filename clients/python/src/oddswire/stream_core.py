@@ -22,6 +22,8 @@ T = TypeVar("T")
 FIRST_DELAY_SECONDS = 0.25
 DEFAULT_INTERVAL_SECONDS = 15.0
 """Between heartbeats, until the first one states it."""
+AFTER_SUSPENSION_SECONDS = 0.05
+"""Of a last look before a read is silent. A process that was suspended runs its timers before it reads: a heartbeat may have arrived."""
 
 _CHANGES = frozenset({"price", "trade", "book", "candle", "market", "resolution", "gap"})
 """Messages of which each has a number of its own. States, such as the prices of a snapshot, share the number of a change."""

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .errors import ApiError, AuthenticationError, InsufficientScopeError, RateLimitedError, TransportError
-from .stream_core import Frame, SilenceError, StreamCore
+from .stream_core import AFTER_SUSPENSION_SECONDS, Frame, SilenceError, StreamCore
 from .stream_requests import StreamRequest
 from .transport import Reply, api_error
 
@@ -81,13 +81,15 @@ class _SocketConnection:
     def read(self, seconds: float) -> Sequence[Frame] | None:
         from websockets.exceptions import ConnectionClosed
 
-        try:
-            return [Frame(str(self._socket.recv(seconds, decode=True)))]
-        except TimeoutError as error:
-            raise _silence(seconds) from error
-        except ConnectionClosed as error:
-            _ended(error)
-            return None
+        for limit in (seconds, AFTER_SUSPENSION_SECONDS):
+            try:
+                return [Frame(str(self._socket.recv(limit, decode=True)))]
+            except TimeoutError:
+                continue
+            except ConnectionClosed as error:
+                _ended(error)
+                return None
+        raise _silence(seconds)
 
 
 @contextmanager
@@ -124,13 +126,15 @@ class _AsyncSocketConnection:
 
         from websockets.exceptions import ConnectionClosed
 
-        try:
-            return [Frame(str(await asyncio.wait_for(self._socket.recv(decode=True), seconds)))]
-        except asyncio.TimeoutError as error:
-            raise _silence(seconds) from error
-        except ConnectionClosed as error:
-            _ended(error)
-            return None
+        for limit in (seconds, AFTER_SUSPENSION_SECONDS):
+            try:
+                return [Frame(str(await asyncio.wait_for(self._socket.recv(decode=True), limit)))]
+            except asyncio.TimeoutError:
+                continue
+            except ConnectionClosed as error:
+                _ended(error)
+                return None
+        raise _silence(seconds)
 
 
 @asynccontextmanager

@@ -14,12 +14,9 @@ import httpx
 
 from .errors import TransportError
 from .sse import SseParser
-from .stream_core import Frame, SilenceError, StreamCore
+from .stream_core import AFTER_SUSPENSION_SECONDS, Frame, SilenceError, StreamCore
 from .stream_requests import StreamRequest
 from .transport import Reply, api_error
-
-_AFTER_SUSPENSION_SECONDS = 0.05
-"""A process that was suspended runs its timers before it reads: a heartbeat may have arrived."""
 
 
 def _broken(error: Exception) -> TransportError:
@@ -82,7 +79,7 @@ class _Watchdog:
                 if left is None or left > 0:
                     self._changed.wait(left)
                     continue
-                self._changed.wait(_AFTER_SUSPENSION_SECONDS)
+                self._changed.wait(AFTER_SUSPENSION_SECONDS)
                 if self._until == until and not self._is_closed:
                     self._until = None
                     self.has_cut = True
