@@ -9,7 +9,7 @@ type SenderOptions = Parameters<typeof createSender>[0];
 export const SECRET = 'correct horse battery staple';
 export const LOOPBACK = allowing('127.0.0.0/8');
 /** Longer than an answer takes on a slow machine, and shorter than the lease of an attempt. A test that reaches it has failed. */
-const PATIENT_MS = 50_000;
+export const PATIENT_MS = 50_000;
 
 /** A delivery as the database returns it, to `url`. */
 export function delivery(url: string, more: Partial<OutgoingDelivery> = {}): OutgoingDelivery {

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { SenderFaultError } from '../../../src/webhooks/attempt.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
-import { delivery, fixedResolver, LOOPBACK } from './deliveries.ts';
+import { delivery, fixedResolver, LOOPBACK, PATIENT_MS } from './deliveries.ts';
 
 type SenderOptions = Parameters<typeof createSender>[0];
 
@@ -104,7 +104,8 @@ describe('a sender with a proxy', () => {
     ['silence', 'connect_timeout'],
   ])('fails the attempt when the proxy answers with %s', async (given, errorCode) => {
     answer = given;
-    const outcome = await proxied({ connectTimeoutMs: 500 }).send(delivery(receiver.url));
+    const sender = proxied({ connectTimeoutMs: given === 'silence' ? 500 : PATIENT_MS, deadlineMs: PATIENT_MS });
+    const outcome = await sender.send(delivery(receiver.url));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode });
   });
 

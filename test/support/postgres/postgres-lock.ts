@@ -37,3 +37,16 @@ export async function untilBlocked(db: Queryable, count = 1): Promise<void> {
     { everyMs: EVERY_MS },
   );
 }
+
+const LANE_HELD = sql(
+  'test_is_lane_held',
+  `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND mode = 'ExclusiveLock' AND classid = ${0x6f_64_6c}
+     AND objid = ((hashtext($1) # $2)::bigint & 4294967295)::oid
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS is_held`,
+);
+
+/** Whether a session holds the lane. A signal would show it too, but takes its lock for a moment, and keeps a job from taking it then. */
+export async function isLaneHeld(db: Queryable, { job, lane }: { job: string; lane: number }): Promise<boolean> {
+  const [row] = await db.query<{ isHeld: boolean }>(LANE_HELD, [job, lane]);
+  return row?.isHeld ?? false;
+}

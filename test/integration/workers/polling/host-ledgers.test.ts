@@ -86,13 +86,16 @@ describe('turns that a process reserved', () => {
     `UPDATE host_budget SET slowed_at = clock_timestamp(), rate = rate / 2, tokens = 0`,
   );
 
+  /** No turn refills during a test. */
+  const RARE = 0.01;
+
   /** A budget with reserved turns, in a process with a presence. */
-  async function reserving() {
+  async function reserving(perSecond = RARE) {
     const ledgers = createHostLedgers({ db: test.db, log });
     const presence = createPresence({ databaseUrl: test.url, log });
-    const ledger = ledgers.open(termsOf(10, 10));
+    const ledger = ledgers.open(termsOf(perSecond, 10));
     const slowed = new Promise<void>((resolve) => ledger.onSlowed?.(resolve));
-    const budget = createRequestBudget(ledger, 10);
+    const budget = createRequestBudget(ledger, perSecond);
     await presence.register({}, async () => undefined, [ledgers.listen]);
     for (let asked = 0; asked < 3; asked += 1) await budget.acquire(signal, 0);
     await budget.acquire(signal, 5_000);
@@ -103,12 +106,12 @@ describe('turns that a process reserved', () => {
     [
       'another process is refused',
       async () => {
-        const other = ledgerOf(10, 10);
+        const other = ledgerOf(RARE, 10);
         const { at } = await other.take(0, []);
         await other.limited(at);
       },
     ],
-    ['another process is asked for a pause', () => ledgerOf(10, 10).pause(60_000)],
+    ['another process is asked for a pause', () => ledgerOf(RARE, 10).pause(60_000)],
     ['a process of the former release is refused', () => test.db.query(UNAWARE)],
   ])('are not used after %s', async (_, slow) => {
     const { budget, presence, slowed } = await reserving();
@@ -129,14 +132,14 @@ describe('turns that a process reserved', () => {
   });
 
   it('leave half of a burst to other processes, and are free for them after their time', async () => {
-    const { presence } = await reserving();
+    const { presence } = await reserving(10);
     await presence.close();
-    await test.db.query(SHIFT, [4_000]);
+    await test.db.query(SHIFT, [1_000]);
     const other = ledgerOf(10, 10);
     const { granted } = await other.take(10, []);
     expect(granted).toBeGreaterThanOrEqual(5);
     expect(granted).toBeLessThan(10);
-    await test.db.query(SHIFT, [4_000]);
+    await test.db.query(SHIFT, [6_000]);
     expect((await other.take(10, [])).granted).toBe(10);
   });
 });

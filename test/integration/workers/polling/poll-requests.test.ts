@@ -7,6 +7,7 @@ import { PollLeases } from '../../../../workers/polling/poll-leases.ts';
 import { PollRequests } from '../../../../workers/polling/poll-requests.ts';
 import { type VenuePoll, VenuePolls } from '../../../../workers/polling/venue-polls.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
+import { isLaneHeld } from '../../../support/postgres/postgres-lock.ts';
 import { capturedLog, until } from '../worker-harness.ts';
 
 const END_SESSIONS = sql(
@@ -31,7 +32,13 @@ async function aPoller(venue: string) {
   const polls = new VenuePolls(leases, { stayMs: 60_000 });
   const runs: string[] = [];
   const over = new AbortController();
-  closers.push(async () => over.abort());
+  const jobs: Promise<unknown>[] = [];
+  const leave = async () => {
+    over.abort();
+    await Promise.all(jobs);
+  };
+  // A session that ends during a statement keeps its lanes until the server notices.
+  closers.push(leave);
   const poll: VenuePoll = {
     job: 'poll-trades',
     kind: 'trades',
@@ -41,25 +48,15 @@ async function aPoller(venue: string) {
       return false;
     },
   };
-  const begin = () => polls.stay(venue, [poll], over.signal);
-  const job = begin();
+  const begin = () => void jobs.push(polls.stay(venue, [poll], over.signal));
+  begin();
   await until(async () => runs.length, Boolean);
-  return {
-    runs,
-    begin,
-    async leave() {
-      over.abort();
-      await job;
-    },
-  };
+  return { runs, begin, leave };
 }
 
 /** Waits until a process keeps the polls of the venue, so that a request needs no job. */
 async function untilKept(venue: string): Promise<void> {
-  await until(
-    () => request(venue),
-    (jobs) => jobs.length === 0,
-  );
+  await until(() => isLaneHeld(test.db, pollLane('poll-trades', venue)), Boolean);
 }
 
 async function untilRuns(runs: readonly string[], least: number): Promise<void> {
@@ -78,6 +75,7 @@ it('a requested poll runs at once, without a job, when a process keeps the polls
   const one = await aPoller('one');
   const other = await aPoller('other');
   await untilKept('one');
+  expect(await request('one')).toEqual([]);
   await untilRuns(one.runs, 2);
   expect(other.runs).toHaveLength(1);
 });
@@ -100,7 +98,7 @@ it('a requested poll is a job after the loss of the session, until the next job 
   );
   await until(
     async () => {
-      void begin();
+      begin();
       return request('one');
     },
     (jobs) => jobs.length === 0,
@@ -118,6 +116,7 @@ it('another process takes the requests over when the first one leaves', async ()
   await first.leave();
   const second = await aPoller('one');
   await untilKept('one');
+  expect(await request('one')).toEqual([]);
   await untilRuns(second.runs, 2);
   expect(first.runs).toHaveLength(1);
 });
