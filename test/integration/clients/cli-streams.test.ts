@@ -11,6 +11,7 @@ import { insertEvents } from '../../../src/store/deliveries/events.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { aStoredPrice } from '../../factories/stored-series.ts';
 import { type CliIo, cliIo } from '../../support/cli-io.ts';
+import { steadyPort } from '../../support/processes/steady-port.ts';
 import { aTrade, withStreams } from '../api/streams/stream-world.ts';
 
 const world = withStreams();
@@ -77,7 +78,6 @@ async function aHook(status = 204, port = 0) {
   const { port: chosen } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${chosen}/hook`,
-    port: chosen,
     received,
     close: () =>
       new Promise<void>((resolve) => {
@@ -136,13 +136,13 @@ describe('oddswire-cli listen', () => {
   });
 
   it('waits while nothing listens at the address, and loses no event', async () => {
-    const closed = await aHook();
-    await closed.close();
-    const { io } = start(['listen', '--forward', closed.url, '--cursor-file', file()]);
+    const port = await steadyPort();
+    const url = `http://127.0.0.1:${port}/hook`;
+    const { io } = start(['listen', '--forward', url, '--cursor-file', file()]);
     await io.until('stderr', 'connected');
     const { id } = await anEvent();
-    await io.until('stderr', `nothing listens at ${closed.url}`);
-    const hook = await aHook(204, closed.port);
+    await io.until('stderr', `nothing listens at ${url}`);
+    const hook = await aHook(204, port);
     await io.until('stdout', '-> 204');
     expect(hook.received.at(-1)?.headers).toMatchObject({ 'webhook-id': id });
     expect(Number(hook.received.at(-1)?.headers['x-webhook-attempt'])).toBeGreaterThan(1);

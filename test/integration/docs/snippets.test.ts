@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { standardSignature } from '../../../src/domain/webhooks/signature.ts';
-import { freePort } from '../../../src/embedded/free-port.ts';
 import { auditVenue } from '../../../src/store/series/candle-audit.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../factories/stored-series.ts';
@@ -14,6 +13,7 @@ import { isListening } from '../../support/is-listening.ts';
 import { PAGES, type Snippet, snippetsOf } from '../../support/markdown.ts';
 import { exposedMetrics } from '../../support/metrics/exposed-metrics.ts';
 import { readExpression } from '../../support/metrics/promql.ts';
+import { steadyPort } from '../../support/processes/steady-port.ts';
 import { startTestApi, type TestApi } from '../api/api-harness.ts';
 import { delivery, testSender } from '../webhooks/deliveries.ts';
 import { openSnippetFolder, runShell, type SnippetFolder } from './snippets.ts';
@@ -269,7 +269,7 @@ describe('a receiver snippet', () => {
 
   /** Starts the snippet as `receiver.mjs`; resolves with its port when it listens. */
   async function receive({ text }: Pick<Snippet, 'text'>, settings: Record<string, string>): Promise<number> {
-    const port = await freePort();
+    const port = await steadyPort();
     await writeFile(join(folder.path, 'receiver.mjs'), text);
     const env = { PATH: process.env['PATH'] ?? '', PORT: String(port), ...settings };
     const started = spawn(process.execPath, ['receiver.mjs'], {

@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { GUARD_MS } from '../../support/eventually.ts';
 import { useHttpExchange } from './http-exchange.ts';
 
 const { http, exchange } = useHttpExchange({ historyHours: 0.1 }, 200);
@@ -113,7 +114,12 @@ describe('an injected fault', () => {
 
   it('never answers, and ends when the client disconnects', async () => {
     await inject({ host: 'data', kind: 'hang', count: 1 });
-    await expect(fetch(url(), { signal: AbortSignal.timeout(50) })).rejects.toMatchObject({ name: 'TimeoutError' });
+    const patience = new AbortController();
+    const hanging = fetch(url(), { signal: patience.signal });
+    // A client that gives up before its request arrives leaves the fault to the next request.
+    await vi.waitUntil(() => exchange.requests().at(-1)?.faults.includes('hang'), { timeout: GUARD_MS });
+    patience.abort();
+    await expect(hanging).rejects.toMatchObject({ name: 'AbortError' });
     await http.get(url());
   });
 

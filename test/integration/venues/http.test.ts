@@ -166,8 +166,9 @@ describe('createVenueHttp', () => {
 
   it('begins the deadline of an attempt when a connection is free, and counts no wait for one against the venue', async () => {
     await http.close();
+    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
     http = open({ connections: 1, attemptTimeoutMs: 300, maxAttempts: 1, breakerFailures: 2 });
-    server.script(silence, json(200, { ok: 2 }), json(200, { ok: 3 }));
+    server.script(() => vi.advanceTimersByTime(300), json(200, { ok: 2 }), json(200, { ok: 3 }));
     const [first, second, third] = await Promise.allSettled([get(), get(), get()]);
     expect(first).toMatchObject({ status: 'rejected', reason: { code: 'timeout' } });
     expect(second).toEqual({ status: 'fulfilled', value: { ok: 2 } });
@@ -245,8 +246,9 @@ describe('createVenueHttp', () => {
 
   it('names the failure of the attempt before when the deadline of the call ends its retry', async () => {
     await http.close();
+    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
     http = open({ callTimeoutMs: 300, maxAttempts: 2 });
-    server.script(json(500, {}), silence);
+    server.script(json(500, {}), () => vi.advanceTimersByTime(300));
     expect(await errorOf(get())).toMatchObject({ code: 'http_status', message: 'HTTP 500' });
   });
 

@@ -11,10 +11,10 @@ import {
   openClusterHome,
   writeConnection,
 } from '../../../src/embedded/cluster-home.ts';
-import { freePort } from '../../../src/embedded/free-port.ts';
 import { type NativePostgres, nativeFolder, reachableNative } from '../../../src/embedded/native-postgres.ts';
 import { chooseServerUser } from '../../../src/embedded/run-as.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
+import { steadyPort } from '../processes/steady-port.ts';
 
 const SHARED_DIR = '/var/lib/oddswire';
 
@@ -53,7 +53,7 @@ export async function copyCluster(madeIn: string, dataDir: string): Promise<void
   // With owners and modes, because the server's user is not root.
   await promisify(execFile)('cp', ['-a', madeIn, dataDir]);
   const { password } = await loadOrCreateConnection({ path: to }, log);
-  await writeConnection({ path: to }, { port: await freePort(), password });
+  await writeConnection({ path: to }, { port: await steadyPort(), password });
 }
 
 /** Removes a data folder, and its cluster if that is elsewhere. */

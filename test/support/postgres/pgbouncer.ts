@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { freePort } from '../redis/redis.ts';
+import { steadyPort } from '../processes/steady-port.ts';
 
 /** Its shipped configuration. */
 const SHIPPED = 'deploy/pgbouncer/pgbouncer.ini';
@@ -23,7 +23,7 @@ export async function startPgBouncer(options: { databaseUrl: string; poolSize: n
   const user = decodeURIComponent(database.username);
   // Its clients and its connections to Postgres use different passwords.
   const password = database.password === '' ? '' : ` password=${decodeURIComponent(database.password)}`;
-  const port = await freePort();
+  const port = await steadyPort();
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-pgbouncer-'));
   // As root it switches to another user, which must be able to read its files.
   await chmod(dir, 0o755);

@@ -5,10 +5,11 @@ import { aStoredPrice, storedSnapshots } from '../../../factories/stored-series.
 import { useTestApi } from '../api-harness.ts';
 import { signIn } from './console-client.ts';
 
-const api = useTestApi({ console: {}, now: Date.now });
+// The clock of the API stands still: an hour may end during the tests.
+const api = useTestApi({ console: {} });
 
 const HOUR = 3_600;
-const thisHour = () => Math.floor(Date.now() / 1_000 / HOUR) * HOUR;
+const thisHour = () => Math.floor(api.clock.nowMs / 1_000 / HOUR) * HOUR;
 
 interface Gap {
   from: number;
@@ -37,13 +38,13 @@ beforeAll(async () => {
 
 /** A market with a quote in each of the last 48 hours. */
 async function aQuotedMarket(of: Parameters<typeof aStoredMarket>[1] = {}) {
-  const market = await aStoredMarket(api.db, { createdAt: new Date(Date.now() - 60 * 86_400_000), ...of });
+  const market = await aStoredMarket(api.db, { createdAt: new Date(api.clock.nowMs - 60 * 86_400_000), ...of });
   const [yes] = market.outcomes;
   if (!yes) throw new TypeError('the market has outcomes');
   const start = thisHour() - 48 * HOUR;
   const quotes = Array.from({ length: 48 }, (_, hour) => ({ ts: start + hour * HOUR, price: '0.4' }));
   await storedSnapshots(api.db, yes.tokenId, quotes);
-  await aStoredPrice(api.db, yes.tokenId, { price: '0.5', asOf: new Date() });
+  await aStoredPrice(api.db, yes.tokenId, { price: '0.5', asOf: new Date(api.clock.nowMs) });
   return { ...market, yes };
 }
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BookFollowers } from '../../../../api/streams/book-followers.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -42,9 +42,14 @@ describe('the followers of books', () => {
   beforeEach(async () => {
     await aStoredMarket(world.api.db, { marketId: 'named' });
     database = new LosableDatabase(world.api.db.dataSource);
+    // Their own look would note new ones before the test forgets the notes.
+    vi.useFakeTimers({ toFake: ['setInterval'] });
     followers = new BookFollowers(database, log, () => nowMs);
   });
-  afterEach(() => followers.close());
+  afterEach(async () => {
+    vi.useRealTimers();
+    await followers.close();
+  });
 
   async function notedAgain(): Promise<string[]> {
     await world.api.db.query(FORGET);

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClient } from '../../../../clients/typescript/src/index.ts';
-import { freePort } from '../../../../src/embedded/free-port.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { isListening } from '../../../support/is-listening.ts';
 import { endWithThisProcess } from '../../../support/processes/orphan-guard.ts';
+import { steadyPort } from '../../../support/processes/steady-port.ts';
 import { ofType, type SseEvent } from '../../../support/sse.ts';
 import { aPrice, aTrade, withStreams } from './stream-world.ts';
 
@@ -41,7 +41,7 @@ describe.skipIf(!hasNginx)('behind an nginx that closes idle connections', () =>
   let impatientUrl: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'oddswire-nginx-'));
-    const ports = [await freePort(), await freePort()] as const;
+    const ports = [await steadyPort(), await steadyPort()] as const;
     [url, impatientUrl] = ports.map((port) => `http://127.0.0.1:${port}`) as [string, string];
     nginx = await startNginx(folder, ports, world.api.url);
     await eventually(() => isListening(ports[1]), Boolean);
