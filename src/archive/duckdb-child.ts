@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import type { DuckDBDataChunk, DuckDBResult, Json } from '@duckdb/node-api';
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBResult, Json } from '@duckdb/node-api';
 import type { FileColumn } from '../domain/archive/kinds.ts';
 import { RowSum } from '../domain/archive/row-sum.ts';
 import { checkSchema, footerBytes, TAIL_BYTES } from '../domain/archive/schema.ts';
@@ -76,6 +76,9 @@ function addGroup(sum: RowSum, columns: readonly FileColumn[], parts: readonly C
 
 /** What a parent asks of this process; `id` names the answer. */
 export type ChildRequest =
+  /** Opens an empty DuckDB with these limits; the requests below concern it until it is closed. */
+  | { readonly id: number; readonly open: ChildLimits }
+  | { readonly id: number; readonly close: true }
   | { readonly id: number; readonly run: string }
   | { readonly id: number; readonly digest: string; readonly columns: readonly FileColumn[] }
   /** Starts the lines of a statement in the place of earlier ones. */
@@ -100,7 +103,7 @@ export type ChildAnswer =
   | { readonly id: number; readonly groups: readonly LineGroup[] }
   | { readonly id: number; readonly error: string };
 
-/** The limits of DuckDB in this process, as the first argument of the program. */
+/** The limits of a DuckDB. */
 export interface ChildLimits {
   /** DuckDB reads and writes files in these folders only; their names end with a slash. */
   readonly folders: readonly string[];
@@ -109,10 +112,19 @@ export interface ChildLimits {
   readonly threads: number;
 }
 
-async function open({ folders, spillFolder, memoryMb, threads }: ChildLimits) {
+interface Opened {
+  readonly instance: DuckDBInstance;
+  readonly connection: DuckDBConnection;
+  readonly spillFolder: string;
+}
+let opened: Opened | undefined;
+
+async function open({ folders, spillFolder, memoryMb, threads }: ChildLimits): Promise<void> {
   // `import` would parse its sixty CommonJS modules a second time for their names, a third of the start of this process.
-  const { DuckDBInstance } = createRequire(import.meta.url)('@duckdb/node-api') as typeof import('@duckdb/node-api');
-  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  const duckdb = createRequire(import.meta.url)('@duckdb/node-api') as typeof import('@duckdb/node-api');
+  const instance = await duckdb.DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  opened = { instance, connection, spillFolder };
   for (const setting of [
     `threads = ${threads}`,
     `memory_limit = '${memoryMb}MB'`,
@@ -127,18 +139,27 @@ async function open({ folders, spillFolder, memoryMb, threads }: ChildLimits) {
   ]) {
     await connection.run(`SET ${setting}`);
   }
-  return connection;
 }
 
-const limits = JSON.parse(process.argv[2] ?? '{}') as ChildLimits;
-const connection = await open(limits);
+/** @throws while lines are left: DuckDB may make the next ones */
+function close(): void {
+  if (lines !== undefined) throw new TypeError('lines are left');
+  opened?.connection.closeSync();
+  opened?.instance.closeSync();
+  opened = undefined;
+}
+
+function connected(): DuckDBConnection {
+  if (opened === undefined) throw new TypeError('DuckDB is closed');
+  return opened.connection;
+}
 
 /** Chunks of DuckDB, of about 2,000 rows each, in an answer. */
 const CHUNKS_PER_ANSWER = 4;
 let lines: { result: DuckDBResult; next: Promise<DuckDBDataChunk | null> } | undefined;
 
 async function startLines(statement: string): Promise<void> {
-  const result = await connection.stream(statement);
+  const result = await connected().stream(statement);
   lines = { result, next: fetchNext(result) };
 }
 
@@ -186,13 +207,21 @@ function addGroups(groups: LineGroup[], chunk: DuckDBDataChunk): void {
 async function answer(request: ChildRequest): Promise<ChildAnswer> {
   const { id } = request;
   try {
+    if ('open' in request) {
+      await open(request.open);
+      return { id, rows: [] };
+    }
+    if ('close' in request) {
+      close();
+      return { id, rows: [] };
+    }
     if ('nextLines' in request) return { id, groups: await nextLines() };
     if ('lines' in request) {
       await startLines(request.lines);
       return { id, groups: [] };
     }
     if ('digest' in request) return { id, rows: [await digestFile(request.digest, request.columns)] };
-    return { id, rows: (await connection.runAndReadAll(request.run)).getRowObjectsJson() };
+    return { id, rows: (await connected().runAndReadAll(request.run)).getRowObjectsJson() };
   } catch (thrown) {
     return { id, error: asError(thrown).message };
   }
@@ -203,7 +232,7 @@ process.on('message', (request: ChildRequest) => {
 });
 // A parent that is gone has no use for the work of this process, which ends when nothing runs, nor for the files of this work.
 process.on('disconnect', () => {
-  connection.interrupt();
-  if (limits.spillFolder !== '') void rm(limits.spillFolder, { recursive: true, force: true });
+  if (opened === undefined) return;
+  opened.connection.interrupt();
+  if (opened.spillFolder !== '') void rm(opened.spillFolder, { recursive: true, force: true });
 });
-process.send?.({ ready: true });

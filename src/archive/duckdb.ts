@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { FileColumn } from '../domain/archive/kinds.ts';
 import { OddswireError } from '../domain/values/errors.ts';
@@ -40,39 +41,36 @@ export interface Duckdb {
   close(): Promise<void>;
 }
 
-/** Starts the process. It is killed when the signal fires, and it ends with this process. */
+/** A process without a DuckDB stays this long for the next one. */
+const REST_MS = 2_000;
+
+/** The process that ended its work last, for the next work: its start takes as much CPU as the file of a small day. */
+let resting: { readonly child: Child; readonly timer: NodeJS.Timeout } | undefined;
+
+/** Opens DuckDB in a process of its own. It is killed when the signal fires, and it ends with this process. */
 export async function openDuckdb(limits: ChildLimits, signal: AbortSignal): Promise<Duckdb> {
   signal.throwIfAborted();
-  const child = fork(programPath(), [JSON.stringify(limits)], {
-    // The values of a row group are alive together: a small space of new objects would copy them again and again.
-    execArgv: ['--max-old-space-size=256', '--max-semi-space-size=64'],
-    // It needs no secret of this process.
-    env: {},
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    // Long texts pass faster than as JSON.
-    serialization: 'advanced',
-  });
-  let complaint = '';
-  child.stderr?.on('data', (chunk: Buffer) => {
-    complaint = (complaint + chunk.toString()).slice(-2_000);
-  });
-  const waiting = new Map<number, (answer: ChildAnswer) => void>();
-  const exited = once(child, 'exit').then(([code, endedBy]: (number | string | null)[]) => {
-    const error = `the process of DuckDB ended (${endedBy ?? code}) ${complaint}`.trim();
-    for (const [id, settle] of waiting) settle({ id, error });
-    waiting.clear();
-    return error;
-  });
-  const kill = () => void child.kill('SIGKILL');
+  const child = takeResting() ?? new Child();
+  const kill = () => child.kill();
   signal.addEventListener('abort', kill, { once: true });
-  const [ready] = (await Promise.race([once(child, 'message'), exited.then((error) => [error])])) as [unknown];
-  if (typeof ready === 'string') throw new OddswireError('archive_failed', ready);
-  child.on('message', (answer: ChildAnswer) => {
-    waiting.get(answer.id)?.(answer);
-    waiting.delete(answer.id);
-  });
-  const ask = asking(child, waiting, exited);
+  const end = async () => {
+    signal.removeEventListener('abort', kill);
+    child.kill();
+    await child.exited;
+  };
+  let isClosed = false;
+  // Its process may work for the next one by then.
+  const ask: Child['ask'] = async (make) => {
+    if (isClosed) throw new OddswireError('archive_failed', 'DuckDB is closed');
+    return child.ask(make);
+  };
   const rowsOf = (answer: Answered) => ('rows' in answer ? answer.rows : []);
+  try {
+    await ask((id) => ({ id, open: limits }));
+  } catch (error) {
+    await end();
+    throw error;
+  }
   return {
     run: async (run) => rowsOf(await ask((id) => ({ id, run }))),
     digest: async (digest, columns) => {
@@ -94,26 +92,105 @@ export async function openDuckdb(limits: ChildLimits, signal: AbortSignal): Prom
       }
     },
     async close() {
+      if (isClosed) return;
+      isClosed = true;
+      // A process that is at work, or gone, or has lines that nobody reads, is of no use to the next one.
+      const closed = (id: number) => ({ id, close: true }) as const;
+      const canRest = child.isIdle && (await child.ask(closed).catch(() => undefined)) !== undefined;
+      if (!canRest || signal.aborted) return end();
       signal.removeEventListener('abort', kill);
-      child.kill('SIGKILL');
-      await exited;
+      rest(child);
     },
   };
 }
 
+function rest(child: Child): void {
+  resting?.child.kill();
+  clearTimeout(resting?.timer);
+  child.unref();
+  const timer = setTimeout(() => takeResting()?.kill(), REST_MS).unref();
+  resting = { child, timer };
+}
+
+function takeResting(): Child | undefined {
+  const taken = resting?.child;
+  clearTimeout(resting?.timer);
+  resting = undefined;
+  taken?.ref();
+  return taken?.isAlive ? taken : undefined;
+}
+
 type Answered = Exclude<ChildAnswer, { error: string }>;
 
-function asking(child: ChildProcess, waiting: Map<number, (answer: ChildAnswer) => void>, exited: Promise<string>) {
-  let last = 0;
-  return async (make: (id: number) => ChildRequest): Promise<Answered> => {
-    last += 1;
-    const request = make(last);
-    if (child.exitCode !== null || child.signalCode !== null) throw new OddswireError('archive_failed', await exited);
-    const answered = new Promise<ChildAnswer>((resolve) => waiting.set(request.id, resolve));
+/** A process, and the requests to it. */
+class Child {
+  readonly #process: ChildProcess;
+  readonly #waiting = new Map<number, (answer: ChildAnswer) => void>();
+  #last = 0;
+  /** Resolves with the reason at its end. */
+  readonly exited: Promise<string>;
+
+  constructor() {
+    this.#process = fork(programPath(), [], {
+      // The values of a row group are alive together: a small space of new objects would copy them again and again.
+      execArgv: ['--max-old-space-size=256', '--max-semi-space-size=64'],
+      // It needs no secret of this process.
+      env: {},
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // Long texts pass faster than as JSON.
+      serialization: 'advanced',
+    });
+    let complaint = '';
+    this.#process.stderr?.on('data', (chunk: Buffer) => {
+      complaint = (complaint + chunk.toString()).slice(-2_000);
+    });
+    this.exited = once(this.#process, 'exit').then(([code, endedBy]: (number | string | null)[]) => {
+      const error = `the process of DuckDB ended (${endedBy ?? code}) ${complaint}`.trim();
+      for (const [id, settle] of this.#waiting) settle({ id, error });
+      this.#waiting.clear();
+      return error;
+    });
+    this.#process.on('message', (answer: ChildAnswer) => {
+      this.#waiting.get(answer.id)?.(answer);
+      this.#waiting.delete(answer.id);
+    });
+  }
+
+  get isAlive(): boolean {
+    return this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+
+  /** Whether it answered all requests. */
+  get isIdle(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  async ask(make: (id: number) => ChildRequest): Promise<Answered> {
+    this.#last += 1;
+    const request = make(this.#last);
+    if (!this.isAlive) throw new OddswireError('archive_failed', await this.exited);
+    const answered = new Promise<ChildAnswer>((resolve) => this.#waiting.set(request.id, resolve));
     // A process that ends meanwhile answers through its exit.
-    child.send(request, () => undefined);
+    this.#process.send(request, () => undefined);
     const answer = await answered;
     if ('error' in answer) throw new OddswireError('archive_failed', answer.error);
     return answer;
-  };
+  }
+
+  kill(): void {
+    this.#process.kill('SIGKILL');
+  }
+
+  /** Without it this process may end. */
+  unref(): void {
+    this.#process.unref();
+    this.#process.channel?.unref();
+    (this.#process.stderr as Socket | null)?.unref();
+  }
+
+  ref(): void {
+    this.#process.ref();
+    this.#process.channel?.ref();
+    (this.#process.stderr as Socket | null)?.ref();
+  }
 }

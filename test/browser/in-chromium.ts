@@ -41,6 +41,7 @@ export function describeInChromium(
 export async function pageLike(context: BrowserContext, options: BrowserContextOptions): Promise<Page> {
   const browser = context.browser();
   if (!browser) throw new TypeError('the context has a browser');
-  const storageState = await context.storageState();
+  // The whole state would open two more pages, which read and write the storage of the origin.
+  const storageState = { cookies: await context.cookies(), origins: [] };
   return browser.newPage({ storageState, ...options });
 }

@@ -261,8 +261,30 @@ describe('archive-day', () => {
     await expect(duckdb.run(`SELECT * FROM read_csv('/etc/hostname')`)).rejects.toThrow(/disabled by configuration/);
     await expect(duckdb.run('SET threads = 8')).rejects.toThrow(/locked/);
     await expect(duckdb.run('INSTALL httpfs')).rejects.toThrow(/disabled by configuration/);
+    await duckdb.run('CREATE TABLE left_over (n int)');
     await duckdb.close();
-    await expect(duckdb.run('SELECT 1')).rejects.toThrow(/ended \(SIGKILL\)/);
+    const other = join(dir, 'other');
+    const next = await openDuckdb(
+      { folders: [`${other}/`], spillFolder: join(other, 'spill'), memoryMb: 128, threads: 2 },
+      new AbortController().signal,
+    );
+    await expect(duckdb.run('SELECT 1')).rejects.toThrow(/DuckDB is closed/);
+    await expect(next.run('FROM left_over')).rejects.toThrow(/does not exist/);
+    expect(await next.run(`SELECT current_setting('threads') AS threads`)).toEqual([{ threads: '2' }]);
+    const outside = next.run(`SELECT * FROM read_parquet('${join(dir, '1.parquet')}')`);
+    await expect(outside).rejects.toThrow(/disabled by configuration/);
+    await next.close();
+  });
+
+  it('ends its process of DuckDB when the signal fires, also one that worked before', async () => {
+    const limits = { folders: [`${dir}/`], spillFolder: '', memoryMb: 256, threads: 1 };
+    await (await openDuckdb(limits, new AbortController().signal)).close();
+    const stop = new AbortController();
+    const duckdb = await openDuckdb(limits, stop.signal);
+    const endless = duckdb.run('SELECT sum(hash(a.range + b.range)) FROM range(1000000000) a, range(1000000000) b');
+    stop.abort();
+    await expect(endless).rejects.toThrow(/ended \(SIGKILL\)/);
+    await duckdb.close();
   });
 
   it('ends with the error of the disk, also in the middle of a large copy, and leaves the connection usable', async () => {
