@@ -312,11 +312,12 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
     await page.goto(`${opened.api.url}${marketPath()}?interval=1m`);
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    expect(new URL(page.url()).hash).toBe('#main');
+    await page.waitForURL(/#main$/);
     const candles = page.getByText('The last 30 candles as a table');
     await candles.focus();
     await page.keyboard.press('Enter');
     const rows = page.getByRole('table', { name: 'Candles, newest first' }).getByRole('row');
+    await rows.first().waitFor();
     expect(await rows.count()).toBe(31);
     await page.getByRole('link', { name: '4h' }).press('Enter');
     await page.getByText('No candle of this interval exists yet.').waitFor();

@@ -112,7 +112,8 @@ it('stops every part after SIGTERM, and leaves no job and no session', async () 
     (count) => count > 0,
   );
   const from = lines.length;
-  const exited = once(runner, 'exit');
+  // Not at its exit: it may have lines that are not read yet.
+  const exited = once(runner, 'close');
   runner.kill('SIGTERM');
   expect(await exited).toEqual([0, null]);
   const stopped = lines.slice(from);

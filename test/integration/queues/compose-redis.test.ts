@@ -8,7 +8,7 @@ import { expect, it } from 'vitest';
 import { createRedisClient } from '../../../src/queues/redis-connection.ts';
 import { eventually } from '../../support/eventually.ts';
 import { hasProgram } from '../../support/processes/has-program.ts';
-import { freePort } from '../../support/redis/redis.ts';
+import { steadyPort } from '../../support/processes/steady-port.ts';
 
 const PASSWORD = 'a5e1b2c3d4';
 const run = promisify(execFile);
@@ -16,7 +16,7 @@ const run = promisify(execFile);
 it('deploy/redis/start.sh starts Redis with a password that no argument of the process shows', async ({ skip }) => {
   if (!hasProgram('redis-server', 'the Redis of Compose')) return skip();
   const folder = await mkdtemp(join(tmpdir(), 'oddswire-redis-'));
-  const port = await freePort();
+  const port = await steadyPort();
   const options = ['--port', String(port), '--dir', folder, '--appendonly', 'yes', '--maxmemory-policy', 'noeviction'];
   const child = spawn('sh', [resolve('deploy/redis/start.sh'), ...options], {
     env: { PATH: process.env['PATH'], TMPDIR: folder, REDISCLI_AUTH: PASSWORD },

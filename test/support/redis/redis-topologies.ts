@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { eventually } from '../eventually.ts';
-import { freePort, type RedisServer, spawnRedisServer, spawnSentinel } from './redis.ts';
+import { steadyPort } from '../processes/steady-port.ts';
+import { type RedisServer, spawnRedisServer, spawnSentinel } from './redis.ts';
 
 /** Several redis-servers that act as one. */
 export interface RedisTopology {
@@ -84,7 +85,7 @@ interface ClusterNode extends RedisServer {
 }
 
 async function spawnClusterNode(): Promise<ClusterNode> {
-  const busPort = await freePort();
+  const busPort = await steadyPort();
   const server = await spawnRedisServer({
     'cluster-enabled': 'yes',
     'cluster-port': String(busPort),

@@ -58,7 +58,7 @@ export async function spawnRedisServer(settings: Readonly<Record<string, string>
 
 /** A Redis Sentinel with this configuration, which it rewrites at run time. */
 export async function spawnSentinel(lines: readonly string[]): Promise<RedisServer> {
-  const port = await freePort();
+  const port = await steadyPort();
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-sentinel-'));
   const file = join(dir, 'sentinel.conf');
   await writeFile(file, [`port ${port}`, 'bind 127.0.0.1', `dir ${dir}`, ...lines, ''].join('\n'));

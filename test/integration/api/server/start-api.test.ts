@@ -10,7 +10,7 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import { anOperator, removeOperator } from '../../../factories/operators.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
-import { freePort } from '../../../support/redis/redis.ts';
+import { steadyPort } from '../../../support/processes/steady-port.ts';
 
 const database = useTestDatabase();
 const log = createLogger({ process: 'test', level: 'silent' });
@@ -109,7 +109,7 @@ describe('startApi', () => {
   });
 
   it('starts, accepts writes and stops while the queue store is unavailable', async () => {
-    const api = await startApi(configOf({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` }), log);
+    const api = await startApi(configOf({ REDIS_URL: `redis://127.0.0.1:${await steadyPort()}` }), log);
     try {
       await becomesReady(api.address);
       const alert = await fetch(`${api.address}/v1/alerts`, {
