@@ -36,7 +36,8 @@ const otherKey = () =>
 const CASES: readonly Case[] = [
   {
     name: 'a wrong clock',
-    reason: /^clock_skew: the clock of this machine differs from the venue's by 36\d\d s$/,
+    // The venue's date may be that of the arrival, some seconds after the signature.
+    reason: /^clock_skew: the clock of this machine differs from the venue's by 3[56]\d\d s$/,
     prepare: (_, key) => key,
     skewMs: HOUR_MS,
   },

@@ -112,8 +112,8 @@ const names = (count: number) => Array.from({ length: count }, (_, i) => `t-${i}
 
 describe('startPublisher', () => {
   it('renews checked_at without any change', async () => {
-    start();
     const begun = await readJournalHead(test.db);
+    start();
     const first = await eventually(
       () => readJournalHead(test.db),
       ({ epoch }) => epoch !== begun.epoch,
@@ -138,17 +138,19 @@ describe('startPublisher', () => {
     start({ onLook, onClaimed });
     const during = async (looks: number) => {
       const from = { ...seen };
+      const fromMs = performance.now();
       const to = await eventually(
         async () => ({ ...seen }),
         (now) => now.looks >= from.looks + looks,
         { everyMs: 5 },
       );
-      return { looks: to.looks - from.looks, claims: to.claims - from.claims };
+      return { looks: to.looks - from.looks, claims: to.claims - from.claims, ms: performance.now() - fromMs };
     };
     await during(3);
     const rest = await during(30);
-    // One may close the candles of a minute.
-    expect(rest.claims).toBeLessThanOrEqual(rest.looks / 5 + 1);
+    // A head is renewed when it is two seconds old: at every eleventh look, and more often on a machine whose looks are late. One claim
+    // more may close the candles of a minute.
+    expect(rest.claims).toBeLessThanOrEqual(rest.ms / 2_000 + 2);
     await test.db.query(FORMER_API);
     await during(2);
     const upgrade = await during(10);
@@ -206,13 +208,11 @@ describe('startPublisher', () => {
         return isDone();
       });
     }
-    // A look that is due at the moment of the signal waits for the lock.
-    let hasClaimed = 0;
-    for (let attempt = 0; attempt < 10; attempt += 1) {
+    // A look that is due at the moment of the signal waits for the lock, on a busy machine mostly.
+    for (let hasClaimed = 0; hasClaimed < 4; ) {
       await published(stored);
       if (await claimsWithoutLook()) hasClaimed += 1;
     }
-    expect(hasClaimed).toBeGreaterThan(3);
     expect((await published(stored)).sort()).toEqual(names(stored));
   });
 
