@@ -30,13 +30,24 @@ const START_MS = Date.UTC(2026, 2, 1);
 const DAY_MS = 86_400_000;
 const RANGE = { start: START_MS / 1000, end: (START_MS + DAYS * DAY_MS) / 1000 };
 
-const FILL = storingTrades(
-  'bench_fill_month',
-  `SELECT ($1::bigint[])[1 + n % $3::int] AS token_id, $2::timestamptz + n / $3::int * (interval '1 day' / (1 + $4::int / $3::int)) AS ts,
+/** Without the candles of archived intervals, which cost more than the trades: BENCH_CANDLES=coarse, for a month of 50,000,000 trades. */
+const IS_COARSE = process.env['BENCH_CANDLES'] === 'coarse';
+
+const MADE = `SELECT ($1::bigint[])[1 + n % $3::int] AS token_id, $2::timestamptz + n / $3::int * (interval '1 day' / (1 + $4::int / $3::int)) AS ts,
      '0x' || md5(n::text) AS trade_id, (1 + n % 999) / 1000.0 AS price, round((n * 7919::bigint % 1000003) / 1000.0, 6) AS size,
      CASE n % 2 WHEN 0 THEN 1 ELSE -1 END::smallint AS side
-   FROM generate_series(0, $4::int - 1) n`,
-);
+   FROM generate_series(0, $4::int - 1) n`;
+const FILL = IS_COARSE
+  ? sql(
+      'bench_fill_month_coarsely',
+      `WITH made AS (${MADE}),
+         stored AS (
+           INSERT INTO trade (token_id, ts, trade_id, price, size, side)
+           SELECT token_id, ts, trade_id, price, size, side FROM made ORDER BY 1, 2)
+       INSERT INTO candle (token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades)
+       SELECT t, 86400, extract(epoch FROM $2::timestamptz)::bigint, 0.5, 0.5, 0.5, 0.5, 1, 1, 1 FROM unnest($1::bigint[]) t`,
+    )
+  : storingTrades('bench_fill_month', MADE);
 
 let test: TestDatabase;
 let dir = '';
@@ -148,6 +159,11 @@ it('reads the first page of an archived month of one market, against the same re
   ]);
   note(`the very first read, which starts DuckDB and compares the first file with its sha256: ${first.toFixed(0)} ms`);
   const afterTrades = await occupied();
+  const line = (what: string, { bytes, dumpMs }: Occupied) =>
+    `${what}: ${mib(bytes)}, all rows copied out in ${(dumpMs / 1000).toFixed(1)} s`;
+  note(line('database before the drop', before));
+  note(line(`without the trades, ${mib(files)} in files`, afterTrades));
+  if (IS_COARSE) return;
   const candleFiles = await makeAll('candles');
   await test.db.query(MOVE_CANDLES, [new Date(START_MS + DAYS * DAY_MS).toISOString()]);
   const fromMs = performance.now();
@@ -155,10 +171,6 @@ it('reads the first page of an archived month of one market, against the same re
   const droppedMs = performance.now() - fromMs;
   await test.db.query(VACUUM_CANDLES);
   const afterCandles = await occupied();
-  const line = (what: string, { bytes, dumpMs }: Occupied) =>
-    `${what}: ${mib(bytes)}, all rows copied out in ${(dumpMs / 1000).toFixed(1)} s`;
-  note(line('database before the drop', before));
-  note(line(`without the trades, ${mib(files)} in files`, afterTrades));
   note(line(`without candles of 1m and 5m, ${mib(candleFiles)} in files`, afterCandles));
   note(`candles dropped and compared with their files in ${(droppedMs / 1000).toFixed(1)} s`);
 });
