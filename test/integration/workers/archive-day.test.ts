@@ -34,6 +34,8 @@ const DAY_MS = 86_400_000;
 const test = useTestDatabase();
 let dir = '';
 let market: Awaited<ReturnType<typeof aStoredMarket>>;
+/** The day of the first version of the market. */
+let today = '';
 const [WEIRD, HUGE] = ['a "quoted", id\nwith lines', `9${'0'.repeat(21)}.5`];
 
 const INSERT_PRICE = sql(
@@ -91,6 +93,7 @@ async function read(statement: string): Promise<Record<string, unknown>[]> {
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'archive-'));
   market = await aStoredMarket(test.db, { marketId: 'm1' });
+  today = new Date().toISOString().slice(0, 10);
   const [yes, no] = market.outcomes.map(({ tokenId }) => tokenId) as [bigint, bigint];
   await storedTrades(test.db, [
     { tokenId: yes, at: at(0), tradeId: WEIRD, price: '0.123456789012345678', size: '3', side: 'buy' },
@@ -171,7 +174,6 @@ describe('archive-day', () => {
 
   it('writes candles of a minute and of five minutes, versions and resolutions', async () => {
     expect(await run('candles')).toMatchObject({ rows: 1 });
-    const today = new Date().toISOString().slice(0, 10);
     expect(await run('markets', today)).toMatchObject({ rows: 1 });
     expect(await run('resolutions', today)).toMatchObject({ rows: 0 });
     const [version] = await read(`SELECT market_id, title, facts FROM read_parquet('${dir}/markets/*/*/*.parquet')`);
