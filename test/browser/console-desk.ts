@@ -1,4 +1,4 @@
-import type { BrowserContext, BrowserContextOptions, Page, Request } from 'playwright-core';
+import type { BrowserContext, BrowserContextOptions, Page, Request, ViewportSize } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
 import { ArchiveFolder } from '../../api/reads/archive-folder.ts';
 import { SCOPES } from '../../src/domain/values/api-key.ts';
@@ -30,7 +30,9 @@ export interface ConsoleDesk extends InChromium {
   /** One tab for most tests, because a tab caches compiled code. */
   readonly tab: WatchedPage;
   marketPath(): string;
-  /** A signed-in page in a context of its own, which ends with the page. */
+  /** The tab, or another one without scripts, with a window of this size. */
+  tabAt(viewport: ViewportSize, javaScriptEnabled?: boolean): Promise<Page>;
+  /** A signed-in page in a context of its own, which ends with the page. Its start is most of the work of a short test. */
   openPage(options: BrowserContextOptions): Promise<Page>;
 }
 
@@ -45,7 +47,14 @@ export function describeConsole(name: string, tests: (desk: ConsoleDesk) => void
         archive: new ArchiveFolder('/nowhere', createLogger({ process: 'test', level: 'silent' })),
       }),
     (opened) => {
+      let plain: Page | undefined;
       const desk = {
+        async tabAt(viewport, javaScriptEnabled = true) {
+          plain ??= javaScriptEnabled ? undefined : await pageLike(desk.context, { javaScriptEnabled });
+          const page = javaScriptEnabled || !plain ? desk.tab.page : plain;
+          await page.setViewportSize(viewport);
+          return page;
+        },
         marketPath: () => `/markets/polymarket/${desk.world.market.marketId}`,
         openPage: (options) => pageLike(desk.context, options),
       } as { -readonly [Field in keyof ConsoleDesk]: ConsoleDesk[Field] };

@@ -8,7 +8,7 @@ export function alertTests(desk: ConsoleDesk): void {
   test.for([true, false])(
     'a rule is tried on the past before it is set, with scripts: %s',
     async (javaScriptEnabled) => {
-      const page = await desk.openPage({ viewport: WIDE, javaScriptEnabled });
+      const page = await desk.tabAt(WIDE, javaScriptEnabled);
       await page.goto(
         `${desk.api.url}/alerts/new?tokenMint=${desk.world.market.outcomes[0]?.outcomeId}&condition=crosses_above`,
       );
@@ -30,12 +30,11 @@ export function alertTests(desk: ConsoleDesk): void {
       expect(await page.getByLabel('Cool-down', { exact: true }).inputValue()).toBe('15 min');
       await page.getByRole('button', { name: 'Set alert' }).click();
       await page.getByRole('status').getByText('it fires when it rises to 21 %').waitFor();
-      await page.close();
     },
   );
 
   test.for([true, false])('an alert on markets is set and edited, with scripts: %s', async (javaScriptEnabled) => {
-    const page = await desk.openPage({ viewport: WIDE, javaScriptEnabled });
+    const page = await desk.tabAt(WIDE, javaScriptEnabled);
     await page.goto(`${desk.api.url}/alerts`);
     await page.getByRole('link', { name: 'New alert' }).click();
     await page.getByLabel('Condition').selectOption('volume');
@@ -62,7 +61,6 @@ export function alertTests(desk: ConsoleDesk): void {
     await page.getByRole('status').getByText('The alert is changed.').waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByRole('status').getByText('The alert is paused.').waitFor();
-    await page.close();
   });
 
   /** Counts the presses of the pointer on a page, over its navigations. */
@@ -140,7 +138,7 @@ export function alertTests(desk: ConsoleDesk): void {
   });
 
   test('an alert is chosen and set with the keyboard alone, and a pasted id is an outcome', async () => {
-    const page = await desk.openPage({ viewport: WIDE });
+    const page = await desk.tabAt(WIDE);
     await page.goto(`${desk.api.url}/markets?q=rates`);
     await page.keyboard.press('j');
     await page.keyboard.press('a');
@@ -163,11 +161,10 @@ export function alertTests(desk: ConsoleDesk): void {
     await page.getByRole('textbox', { name: 'Price', exact: true }).fill('0.9');
     await page.keyboard.press('Enter');
     await page.getByRole('status').getByText('it fires once, when it reaches 90 % or more').waitFor();
-    await page.close();
   });
 
   test('without scripts an alert is chosen from the matches of words, with everything that was entered', async () => {
-    const page = await desk.openPage({ viewport: PHONE, javaScriptEnabled: false });
+    const page = await desk.tabAt(PHONE, false);
     await page.goto(`${desk.api.url}/alerts/new`);
     await page.getByRole('textbox', { name: 'Price', exact: true }).fill('0.93');
     await page.getByLabel('Outcome', { exact: true }).fill('snow');
@@ -181,11 +178,10 @@ export function alertTests(desk: ConsoleDesk): void {
     await page.getByRole('radio', { name: /No of Will it snow/ }).check();
     await page.getByRole('button', { name: 'Set alert' }).click();
     await page.getByRole('status').getByText('it fires once, when it reaches 93 % or more').waitFor();
-    await page.close();
   });
 
   test('a market or an event of a scope is chosen by words, and hostile titles stay text', async () => {
-    const page = await desk.openPage({ viewport: WIDE });
+    const page = await desk.tabAt(WIDE);
     await page.goto(`${desk.api.url}/alerts/new?subject=scope&condition=trade&notional=500`);
     const search = page.getByRole('combobox', { name: 'Market or event' });
     await search.fill('chess final');
@@ -203,6 +199,5 @@ export function alertTests(desk: ConsoleDesk): void {
     await page.locator('.chosen', { hasText: 'the market Will' }).waitFor();
     expect(await page.title()).not.toBe('pwned');
     await photograph(page, 'console-alert-hostile');
-    await page.close();
   });
 }

@@ -182,14 +182,13 @@ export function chartTests(desk: ConsoleDesk): void {
       expect(await page.evaluate('window.isSamePage')).toBe(true);
       await page.reload();
       await page.locator('#market-chart[data-lines="2"]').waitFor();
-      const plain = await desk.openPage({ viewport: WIDE, javaScriptEnabled: false });
+      const plain = await desk.tabAt(WIDE, false);
       await plain.goto(page.url());
       expect(await plain.locator('.line-chart .line').count()).toBe(2);
       await plain.locator('.compare > summary').click();
       await plain.getByRole('checkbox', { name: 'Dirk' }).check();
       await plain.locator('.compare button').click();
       expect(await plain.locator('.line-chart .line').count()).toBe(3);
-      await plain.close();
     });
 
     test('of an event has the leading markets, ranges and a choice of lines', async () => {

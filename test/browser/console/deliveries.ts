@@ -8,7 +8,7 @@ export function deliveryTests(desk: ConsoleDesk): void {
   test.for([true, false])(
     'deliveries are filtered and opened on a phone, with scripts: %s',
     async (javaScriptEnabled) => {
-      const page = await desk.openPage({ viewport: PHONE, javaScriptEnabled });
+      const page = await desk.tabAt(PHONE, javaScriptEnabled);
       await page.goto(`${desk.api.url}/deliveries`);
       await page.getByLabel('Webhook').selectOption({ label: 'hooks.receiver.test/odds' });
       await page.getByLabel('Event type').selectOption('price_alert');
@@ -30,12 +30,11 @@ export function deliveryTests(desk: ConsoleDesk): void {
         .waitFor();
       await page.goBack();
       expect(new URL(page.url()).searchParams.get('status')).toBe('pending');
-      await page.close();
     },
   );
 
   test('a delivery is reached, read and left by keys alone', async () => {
-    const page = await desk.openPage({ viewport: WIDE });
+    const page = await desk.tabAt(WIDE);
     await page.goto(`${desk.api.url}/deliveries?webhook=${desk.account.webhook.id}&status=pending`);
     // Other tests may have made newer ones.
     const rows = await page
@@ -49,7 +48,6 @@ export function deliveryTests(desk: ConsoleDesk): void {
     await page.keyboard.press('Enter');
     await page.getByText('The receiver gave no answer').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
-    await page.close();
   });
 
   test('the body of an answer is copied as the page shows it', async () => {
@@ -65,7 +63,7 @@ export function deliveryTests(desk: ConsoleDesk): void {
   });
 
   test('the receiver of a webhook changes with the chosen signature, and only one language is open', async () => {
-    const page = await desk.openPage({ viewport: WIDE });
+    const page = await desk.tabAt(WIDE);
     await page.goto(`${desk.api.url}/webhooks/${desk.account.webhook.id}`);
     await page.getByLabel('Receiver in TypeScript').getByText('verifyWebhook').first().waitFor();
     const part = page.locator('details[name="receiver"]', { has: page.getByLabel('Receiver in Go') });
@@ -74,6 +72,5 @@ export function deliveryTests(desk: ConsoleDesk): void {
     expect(await page.locator('details[name="receiver"][open]').count()).toBe(1);
     await page.getByRole('link', { name: 'X-Webhook-Signature' }).click();
     await page.getByLabel('Receiver in TypeScript').getByText('x-webhook-signature').first().waitFor();
-    await page.close();
   });
 }

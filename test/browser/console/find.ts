@@ -192,7 +192,7 @@ export function findTests(desk: ConsoleDesk): void {
   });
 
   test('search and star work without scripts', async () => {
-    const page = await desk.openPage({ viewport: PHONE, javaScriptEnabled: false });
+    const page = await desk.tabAt(PHONE, false);
     await page.goto(`${desk.api.url}/usage`);
     await page.getByRole('searchbox', { name: 'Search markets' }).fill('orbit');
     await page.keyboard.press('Enter');
@@ -204,11 +204,10 @@ export function findTests(desk: ConsoleDesk): void {
     await star.click();
     await page.waitForURL(/\/markets\?q=orbit$/);
     expect(await star.getAttribute('aria-pressed')).toBe('false');
-    await page.close();
   });
 
   test.for([360, 390, 1100])('search, list and watchlist fit into a window of %s pixels', async (width) => {
-    const page = await desk.openPage({ viewport: { width, height: 800 } });
+    const page = await desk.tabAt({ width, height: 800 });
     for (const path of ['/markets', '/watchlist']) {
       await page.goto(`${desk.api.url}${path}`);
       for (const row of await page.locator('.members summary').all()) await row.click();
@@ -219,6 +218,5 @@ export function findTests(desk: ConsoleDesk): void {
       const box = await page.locator('.find-popup').boundingBox();
       expect((box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 0) <= width).toBe(true);
     }
-    await page.close();
   });
 }

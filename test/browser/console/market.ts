@@ -51,7 +51,7 @@ export function marketTests(desk: ConsoleDesk): void {
   });
 
   test('a market shows its data without scripts', async () => {
-    const page = await desk.openPage({ viewport: PHONE, javaScriptEnabled: false });
+    const page = await desk.tabAt(PHONE, false);
     await page.goto(`${desk.api.url}${desk.marketPath()}`);
     await photograph(page, 'console-market-without-scripts');
     expect(await page.locator('.line-chart').count()).toBe(1);
@@ -60,7 +60,6 @@ export function marketTests(desk: ConsoleDesk): void {
     await page.getByRole('link', { name: '1w' }).click();
     expect(new URL(page.url()).search).toBe('?range=1w');
     expect(await overflow(page)).toBe(0);
-    await page.close();
   });
 
   test('an order shows its cost and the levels that it takes, and the fault of its size', async () => {

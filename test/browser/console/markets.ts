@@ -135,7 +135,7 @@ export function marketListTests(desk: ConsoleDesk): void {
   });
 
   test('the table works without scripts', async () => {
-    const page = await desk.openPage({ viewport: PHONE, javaScriptEnabled: false });
+    const page = await desk.tabAt(PHONE, false);
     await page.goto(`${desk.api.url}/markets`);
     await page.getByLabel('Category').selectOption('Games');
     await page.getByRole('button', { name: 'Show' }).click();
@@ -143,7 +143,6 @@ export function marketListTests(desk: ConsoleDesk): void {
     await page.getByText('All markets').click();
     await page.locator('.members').getByRole('link', { name: 'Dirk' }).click();
     await page.waitForURL(new RegExp(`/markets/polymarket/${desk.world.siblings[3]?.marketId}`));
-    await page.close();
   });
 
   test('an open row follows all of its markets, and stays open when the table is read again', async () => {

@@ -5,7 +5,7 @@ import { expectSound, overflow, PHONE, photograph, smallTargets, WIDE } from '..
 
 export function walletTests(desk: ConsoleDesk): void {
   test('a wallet is watched with the keyboard alone, and its address is checked while it is typed', async () => {
-    const page = await desk.openPage({ viewport: WIDE });
+    const page = await desk.tabAt(WIDE);
     await page.goto(`${desk.api.url}/wallets`);
     await page.keyboard.press('a');
     const address = page.getByLabel('Address');
@@ -29,11 +29,10 @@ export function walletTests(desk: ConsoleDesk): void {
     await page.getByRole('button', { name: 'Stop watching' }).press('Enter');
     await page.getByRole('status').getByText('The wallet is no longer watched.').waitFor();
     expect(await page.getByText(right.slice(0, 6)).count()).toBe(0);
-    await page.close();
   });
 
   test('a wallet shows balances, their steps and its activity on a phone without scripts', async () => {
-    const page = await desk.openPage({ viewport: PHONE, javaScriptEnabled: false });
+    const page = await desk.tabAt(PHONE, false);
     await page.goto(`${desk.api.url}/wallets/${desk.account.wallet}`);
     await photograph(page, 'console-wallet-without-scripts');
     expect(await overflow(page)).toBe(0);
@@ -52,11 +51,10 @@ export function walletTests(desk: ConsoleDesk): void {
     await events.getByRole('link', { name: 'pending' }).first().click();
     await page.getByText('transaction', { exact: false }).first().waitFor();
     expect(new URL(page.url()).pathname).toMatch(/^\/webhooks\/wh_[^/]+\/deliveries\//);
-    await page.close();
   });
 
   test('the targets of the form of a wallet are large on a phone, and a rejected address keeps everything', async () => {
-    const page = await desk.openPage({ viewport: PHONE, javaScriptEnabled: false });
+    const page = await desk.tabAt(PHONE, false);
     await page.goto(`${desk.api.url}/wallets`);
     await page.getByText('Watch a wallet', { exact: true }).click();
     expect(await smallTargets(page)).toEqual([]);
@@ -68,6 +66,5 @@ export function walletTests(desk: ConsoleDesk): void {
       '<b>0x</b>',
       'mine',
     ]);
-    await page.close();
   });
 }

@@ -6,7 +6,7 @@ export function webhookTests(desk: ConsoleDesk): void {
   test.for([true, false])(
     'the options of a webhook are rejected and saved, with scripts: %s',
     async (javaScriptEnabled) => {
-      const page = await desk.openPage({ viewport: PHONE, javaScriptEnabled });
+      const page = await desk.tabAt(PHONE, javaScriptEnabled);
       await page.goto(`${desk.api.url}/webhooks/${desk.account.webhook.id}`);
       await page.getByRole('link', { name: 'Edit' }).click();
       await page.getByLabel('events of one key').check();
@@ -22,7 +22,6 @@ export function webhookTests(desk: ConsoleDesk): void {
       await page.getByRole('button', { name: 'Save' }).click();
       await page.getByRole('status').getByText('The webhook is changed.').waitFor();
       await page.getByText('is polymarket').waitFor();
-      await page.close();
     },
   );
 }
