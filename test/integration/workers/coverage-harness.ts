@@ -26,6 +26,7 @@ export class CoveredVenue extends WitnessedVenue {
   /** Records of the catalog that no adapter can read. */
   rejected: RejectedRecord[] = [];
   readonly #database: TestDatabase;
+  readonly #fields: Pick<ContextFields, 'config'>;
 
   constructor(test: TestDatabase, venue: string, markets: readonly string[]) {
     super(test, venue, markets, {
@@ -40,6 +41,7 @@ export class CoveredVenue extends WitnessedVenue {
       }),
     });
     this.#database = test;
+    this.#fields = { config: testConfig(test.url, { VENUES: venue }) };
     this.nowMs = Math.floor(this.nowMs / HOUR_MS) * HOUR_MS - HOUR_MS / 2;
   }
 
@@ -70,7 +72,7 @@ export class CoveredVenue extends WitnessedVenue {
   }
 
   fields() {
-    return { config: testConfig(this.#database.url, { VENUES: this.venue }) };
+    return this.#fields;
   }
 
   async hoursOf(marketId: string, kind: CoverageKind = 'trades') {

@@ -1,3 +1,4 @@
+import type { Config } from '../../../src/config/config.ts';
 import type { TradeRecord } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
@@ -66,11 +67,13 @@ export class WitnessedVenue {
   totalLagMs = 0;
   isTapeBroken = false;
   #test: TestDatabase;
+  readonly #config: Config;
   #markets: readonly string[];
   #partitions: Partitions;
 
   constructor(test: TestDatabase, venue: string, markets: readonly string[], script: Partial<Script> = {}) {
     this.#test = test;
+    this.#config = testConfig(test.url);
     this.#markets = markets;
     this.#partitions = new Partitions(test.db);
     this.venue = venue;
@@ -132,7 +135,7 @@ export class WitnessedVenue {
   }
 
   run(job: DefinedJob, fields: Partial<ContextFields> = {}): Promise<JobReport> {
-    const used = { db: this.#test.db, config: testConfig(this.#test.url), adapter: this.adapter, ...fields };
+    const used = { db: this.#test.db, config: this.#config, adapter: this.adapter, ...fields };
     return job.run(
       { venue: this.venue },
       jobContext({ ...used, partitions: this.#partitions, log: this.log.log, now: () => this.nowMs }),

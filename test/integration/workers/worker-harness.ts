@@ -92,15 +92,16 @@ export interface ContextFields extends Partial<WorkerDeps> {
   deadline?: AbortSignal;
 }
 
+const SILENT = createLogger({ process: 'test', level: 'silent' });
+
 /** A real job context, except for the given fields. One call stands for one process. */
 export function jobContext(fields: ContextFields): JobContext {
   const stopping = fields.stopping ?? new AbortController().signal;
   const over = new AbortController();
   for (const source of [stopping, fields.deadline]) if (source) forwardAbort(source, over);
-  const log = createLogger({ process: 'test', level: 'silent' });
   const presence = { key: null, register: async () => undefined, query: async () => [] };
   return {
-    pollLeases: new PollLeases({ presence: fields.presence ?? presence, log: fields.log ?? log, db: fields.db }),
+    pollLeases: new PollLeases({ presence: fields.presence ?? presence, log: fields.log ?? SILENT, db: fields.db }),
     partitions: new Partitions(fields.db),
     producer: wakeRecorder(),
     adapters: new Map(fields.adapter ? [[fields.adapter.venue, fields.adapter]] : []),
@@ -109,7 +110,7 @@ export function jobContext(fields: ContextFields): JobContext {
     sender: NO_SENDER,
     secretBox: createSecretBox(fields.config.secretsKeys),
     metrics: createMetrics('test', { ofNode: false }),
-    log,
+    log: SILENT,
     now: Date.now,
     backend: NO_BACKEND,
     dependencies: [],
