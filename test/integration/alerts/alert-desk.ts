@@ -15,7 +15,8 @@ import { drain } from '../../support/drain.ts';
 import { forTests } from '../../support/for-tests.ts';
 import { createTestDatabase } from '../../support/postgres/database.ts';
 
-const NEXT_MILLISECOND = sql('test_next_millisecond', 'SELECT pg_sleep(0.002)');
+/** A change of an alert in the millisecond of a price or a book is before it. */
+export const NEXT_MILLISECOND = sql('test_next_millisecond', 'SELECT pg_sleep(0.002)');
 const ALERT_STATE = sql(
   'test_alert_state',
   `SELECT a.status, a.triggered_price, a.expired_at, e.body, (SELECT count(*)::int FROM event WHERE dedupe_key = 'alert:' || a.id) AS events,

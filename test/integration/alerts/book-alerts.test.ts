@@ -15,7 +15,7 @@ import { evaluateAsFormerly } from '../../support/alerts/former-alerter.ts';
 import { drain } from '../../support/drain.ts';
 import { gate } from '../../support/gate.ts';
 import { publishPending } from '../../support/journal.ts';
-import { useAlertDesk } from './alert-desk.ts';
+import { NEXT_MILLISECOND, useAlertDesk } from './alert-desk.ts';
 
 const FEE = sql(
   'test_fee',
@@ -63,6 +63,7 @@ async function book(of: TestMarket, bid: string, ask: string): Promise<void> {
   await desk.db.transaction((tx) =>
     writeBooks(tx, [{ tokenId: tokenOf(of), asOfMs, bids: side(bid), asks: side(ask) }]),
   );
+  await desk.db.query(NEXT_MILLISECOND);
 }
 
 async function alert(over: Partial<NewAlert> = {}): Promise<bigint> {
