@@ -157,7 +157,7 @@ it('reads the first page of an archived month of one market, against the same re
       goal: { atMost: 100, of: { name: 'p95', value: p95, unit: 'ms' } },
     },
   ]);
-  note(`the very first read, which starts DuckDB and compares the first file with its sha256: ${first.toFixed(0)} ms`);
+  note(`the very first read, which opens DuckDB and compares the first file with its sha256: ${first.toFixed(0)} ms`);
   const afterTrades = await occupied();
   const line = (what: string, { bytes, dumpMs }: Occupied) =>
     `${what}: ${mib(bytes)}, all rows copied out in ${(dumpMs / 1000).toFixed(1)} s`;

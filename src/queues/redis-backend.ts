@@ -144,7 +144,17 @@ function returningLost(
         });
     }
   }
-  const [fetch, complete, fail] = [backend.moveToActive, backend.moveToCompleted, backend.moveToFailed];
+  type End = Parameters<RedisQueueBackend['moveToCompleted' | 'moveToFailed']>;
+  const ending =
+    <Arguments extends End>(end: (...given: Arguments) => ReturnType<RedisQueueBackend['moveToCompleted']>) =>
+    (...given: Arguments) =>
+      answered(
+        given[3],
+        given[0].id ?? '',
+        () => end.apply(backend, given),
+        ({ result }) => result?.[1],
+      );
+  const fetch = backend.moveToActive;
   backend.moveToActive = (token, ...rest) =>
     answered(
       token,
@@ -152,20 +162,8 @@ function returningLost(
       () => fetch.call(backend, token, ...rest),
       ([, id]) => id,
     );
-  backend.moveToCompleted = (...end) =>
-    answered(
-      end[3],
-      end[0].id ?? '',
-      () => complete.apply(backend, end),
-      ({ result }) => result?.[1],
-    );
-  backend.moveToFailed = (...end) =>
-    answered(
-      end[3],
-      end[0].id ?? '',
-      () => fail.apply(backend, end),
-      ({ result }) => result?.[1],
-    );
+  backend.moveToCompleted = ending(backend.moveToCompleted);
+  backend.moveToFailed = ending(backend.moveToFailed);
   return backend;
 }
 

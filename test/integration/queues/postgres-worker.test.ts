@@ -8,6 +8,7 @@ import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/processes/tcp-proxy.ts';
 import { wipeQueues } from '../../support/redis/queue-backends.ts';
+import { processesLostJobs, reached } from './lost-hand-outs.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 
@@ -81,14 +82,6 @@ async function cutWorker(processor: (job: Job, proxy: TcpProxy) => Promise<unkno
   };
 }
 
-/** Resolves when the job has this state. */
-const reached = (worker: Worker, event: 'completed' | 'failed', wanted: () => string) =>
-  new Promise<void>((resolve) => {
-    const look = (job?: Job) => void (job?.id === wanted() && resolve());
-    if (event === 'completed') worker.on(event, look);
-    else worker.on(event, look);
-  });
-
 describe('worker records the end of a job when the server is back that went away while the job ran: a job that', () => {
   it.each([
     { what: 'succeeds', event: 'completed', error: undefined },
@@ -118,58 +111,7 @@ describe('worker records the end of a job when the server is back that went away
 });
 
 describe('worker processes a job at once whose hand-out was lost with the connection', () => {
-  it.each(['starts', 'waits for a job'] as const)('by a fetch of a worker that %s', async (when) => {
-    const { proxy, worker, queue, stalled, start } = await cutWorker(async ({ data }) => data as unknown);
-    let id = '';
-    const processed = reached(worker, 'completed', () => id);
-    const add = async () => {
-      id = (await queue.add('evaluate-alerts', { lane: 3, note: 'the-lost-one' })).id ?? '';
-    };
-    const cut = proxy.cutAt('the-lost-one');
-    const drained = new Promise<void>((resolve) => worker.once('drained', resolve));
-    if (when === 'starts') await add();
-    const stop = start();
-    try {
-      if (when === 'waits for a job') await drained.then(add);
-      await cut;
-      expect(await queue.getJobState(id)).toBe('active');
-      proxy.resume();
-      await processed;
-      expect(stalled).toEqual([]);
-    } finally {
-      await stop();
-    }
-  });
-
-  it('by the end of the job before', async () => {
-    const cut = gate();
-    let [first, second] = ['', ''];
-    const begun = gate();
-    const added = gate();
-    const { proxy, worker, queue, stalled, start } = await cutWorker(async ({ data }) => {
-      if ((data as { note?: string }).note !== undefined) return {};
-      begun.open();
-      await added.opened;
-      void proxy.cutAt('the-lost-one').then(cut.open);
-      return {};
-    });
-    const processed = reached(worker, 'completed', () => second);
-    const stop = start();
-    try {
-      first = (await queue.add('evaluate-alerts', { lane: 4 })).id ?? '';
-      await begun.opened;
-      second = (await queue.add('evaluate-alerts', { lane: 5, note: 'the-lost-one' })).id ?? '';
-      added.open();
-      await cut.opened;
-      expect(await queue.getJobState(second)).toBe('active');
-      proxy.resume();
-      await processed;
-      expect(await queue.getJobState(first)).toBe('completed');
-      expect(stalled).toEqual([]);
-    } finally {
-      await stop();
-    }
-  });
+  processesLostJobs(cutWorker);
 
   it('by the schedule of the next job of its chain', async () => {
     const { proxy, worker, queue, stalled, start } = await cutWorker(async ({ data }) => data as unknown);

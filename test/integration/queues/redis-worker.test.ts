@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import type { Job, Worker } from 'bullmq';
+import type { Job } from 'bullmq';
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { createRedisQueues } from '../../../src/queues/redis-backend.ts';
-import { gate } from '../../support/gate.ts';
 import { hasProgram } from '../../support/processes/has-program.ts';
 import { startTcpProxy } from '../../support/processes/tcp-proxy.ts';
 import { createTestBackend, type TestBackend } from '../../support/redis/queue-backends.ts';
 import { spawnRedisServer } from '../../support/redis/redis.ts';
 import { startBrokenCluster } from '../../support/redis/redis-topologies.ts';
+import { type CutWorker, processesLostJobs } from './lost-hand-outs.ts';
 
 /** The result of a job for a worker that was made while Redis was away. */
 async function resultAfter(test: TestBackend, repair: () => Promise<void>): Promise<unknown> {
@@ -50,7 +50,7 @@ describe.skipIf(!hasProgram('redis-server', 'a worker without its Redis'))(
 );
 
 /** A worker whose connections to one Redis, or to a Cluster of one, can be cut, and its queue on connections of its own. */
-async function cutWorker(kind: 'redis' | 'cluster', processor: (job: Job) => Promise<unknown>) {
+async function cutWorker(kind: 'redis' | 'cluster', processor: (job: Job) => Promise<unknown>): Promise<CutWorker> {
   const cluster = kind === 'cluster' ? await startBrokenCluster() : undefined;
   await cluster?.addMissingSlots();
   const single = cluster ? undefined : await spawnRedisServer();
@@ -89,64 +89,11 @@ async function cutWorker(kind: 'redis' | 'cluster', processor: (job: Job) => Pro
   };
 }
 
-/** Resolves when the worker has completed the job. */
-const completed = (worker: Worker, wanted: () => string) =>
-  new Promise<void>((resolve) => worker.on('completed', (job) => void (job.id === wanted() && resolve())));
-
-const LOST = { lane: 3, note: 'the-lost-one' };
-
 describe.skipIf(!hasProgram('redis-server', 'lost hand-outs'))(
   'worker processes a job whose hand-out was lost with the connection when it is back, and not when its lock ends:',
   () => {
     describe.concurrent.each(['redis', 'cluster'] as const)('%s,', (kind) => {
-      it.each(['starts', 'waits for a job'] as const)('by a fetch of a worker that %s', async (when) => {
-        const { proxy, worker, queue, stalled, start } = await cutWorker(kind, async () => 'done');
-        let id = '';
-        const add = async () => {
-          id = (await queue.add('evaluate-alerts', LOST)).id ?? '';
-        };
-        const processed = completed(worker, () => id);
-        const drained = new Promise<void>((resolve) => worker.once('drained', resolve));
-        const cut = proxy.cutAt(LOST.note);
-        if (when === 'starts') await add();
-        const stop = start();
-        try {
-          if (when === 'waits for a job') await drained.then(add);
-          await cut;
-          expect(await queue.getJobState(id)).toBe('active');
-          proxy.resume();
-          await processed;
-          expect(stalled).toEqual([]);
-        } finally {
-          await stop();
-        }
-      });
-
-      it('by the end of the job before, which is recorded once', async () => {
-        const [begun, added, cut] = [gate(), gate(), gate()];
-        let [first, second] = ['', ''];
-        const { proxy, worker, queue, stalled, start } = await cutWorker(kind, async ({ data }) => {
-          if ((data as { note?: string }).note !== undefined) return;
-          begun.open();
-          await added.opened;
-          void proxy.cutAt(LOST.note).then(cut.open);
-        });
-        const processed = completed(worker, () => second);
-        const stop = start();
-        try {
-          first = (await queue.add('evaluate-alerts', { lane: 4 })).id ?? '';
-          await begun.opened;
-          second = (await queue.add('evaluate-alerts', LOST)).id ?? '';
-          added.open();
-          await cut.opened;
-          proxy.resume();
-          await processed;
-          expect(await queue.getJobState(first)).toBe('completed');
-          expect(stalled).toEqual([]);
-        } finally {
-          await stop();
-        }
-      });
+      processesLostJobs((processor) => cutWorker(kind, processor));
     });
   },
 );
