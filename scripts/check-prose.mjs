@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Counts awkward constructions per 1,000 words in comments, test names and Markdown prose (CONTRIBUTING: plain English).
-// Fails when all files together exceed `limit`, or one file of at least `minWords` words exceeds `fileLimit`. `--all` lists every place.
+// Fails when all files together exceed `limit`, or one file of at least `minWords` words exceeds `fileLimit`. Lists the places of
+// the files that fail; `--all` lists every place.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -32,5 +33,5 @@ if (isBad || listsAll) {
     console.log(`  ${rateOf(result).toFixed(1).padStart(5)}  ${file} (${found.length} in ${result.words} words)`);
   }
 }
-if (listsAll) for (const { file, found } of results) for (const place of found) console.log(`${file}: ${place}`);
+for (const { file, found } of listsAll ? results : bad) for (const place of found) console.log(`${file}: ${place}`);
 process.exit(isBad ? 1 : 0);

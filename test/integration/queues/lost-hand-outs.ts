@@ -8,9 +8,9 @@ export interface CutWorker {
   readonly proxy: TcpProxy;
   readonly worker: Worker;
   readonly queue: Queue;
-  /** The jobs that returned when their locks had ended. */
+  /** The jobs that returned by the end of their locks. */
   readonly stalled: readonly string[];
-  /** Runs the worker; returns what ends everything. */
+  /** Runs the worker; returns the function that ends it, its queue and its proxy. */
   start(): () => Promise<void>;
 }
 
