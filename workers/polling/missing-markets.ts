@@ -70,7 +70,7 @@ export async function verifyMissing(
   return true;
 }
 
-/** When a process asks next for the results of a venue. */
+/** When a process asks next for the results of a venue; an ask that failed is repeated by the next turn. */
 const nextAsk = oncePerOwner((_db: object) => new Map<string, number>());
 const ASK_EVERY_MS = 60_000;
 /** A small share of the request rate of a venue: some venues answer a batch with a request per market. */
@@ -86,10 +86,10 @@ async function askDue({ db, log }: JobContext, { venue, maxMarketsPerFetch }: Ve
   const places = nextAsk(db);
   const nowMs = performance.now();
   if (nowMs < (places.get(venue) ?? 0)) return;
-  places.set(venue, nowMs + ASK_EVERY_MS);
   const asked = await askForResults(db, venue, BATCHES_ASKED * maxMarketsPerFetch);
   const again = await askAgainForResults(db, venue, BATCHES_ASKED_AGAIN * maxMarketsPerFetch);
   const former = await askAfterFormer(db, venue, BATCHES_ASKED_AGAIN * maxMarketsPerFetch);
+  places.set(venue, nowMs + ASK_EVERY_MS);
   if (asked + again + former > 0) log.debug({ venue, asked, again, former }, 'results are due');
 }
 

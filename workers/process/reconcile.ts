@@ -112,15 +112,15 @@ export async function reconcile(role: Role, deps: ProcessContext): Promise<void>
   ]);
 }
 
-/** When the traces of the former release are looked for again, by the producer of the process. */
+/** When the traces of the former release are looked for again after a look that succeeded, by the producer of the process. */
 const nextFormerLook = oncePerOwner((_producer: object) => ({ atMs: 0 }));
 
 /** Publishes the rows of timelines whose marks a publisher of the former release took: it does not know them. */
 async function publishMissed({ db, producer }: ProcessContext): Promise<void> {
   const look = nextFormerLook(producer);
   if (performance.now() < look.atMs) return;
-  look.atMs = performance.now() + FORMER_EVERY_MS;
   await republishResolutions(db);
+  look.atMs = performance.now() + FORMER_EVERY_MS;
 }
 
 /** Results are evaluated again for this time after an alerter of the former release was seen. */
@@ -141,13 +141,14 @@ const lastFormer = oncePerOwner((_producer: object) => ({
 async function evaluateMissed({ db, producer }: ProcessContext): Promise<void> {
   const last = lastFormer(producer);
   if (performance.now() < last.nextLookMs) return;
-  last.nextLookMs = performance.now() + FORMER_EVERY_MS;
   if (await runsFormerAlerter(db)) last.atMs = performance.now();
   const isAfter = performance.now() < last.atMs + AFTER_FORMER_MS;
-  if (!isAfter && !last.isFirst) return;
-  const keys = await markResultsAgain(db, last.isFirst ? BEFORE_START_SECONDS : AFTER_FORMER_MS / 1_000);
-  last.isFirst = false;
-  producer.wakeStage('evaluate-alerts', shardsOf(keys));
+  if (isAfter || last.isFirst) {
+    const keys = await markResultsAgain(db, last.isFirst ? BEFORE_START_SECONDS : AFTER_FORMER_MS / 1_000);
+    last.isFirst = false;
+    producer.wakeStage('evaluate-alerts', shardsOf(keys));
+  }
+  last.nextLookMs = performance.now() + FORMER_EVERY_MS;
 }
 
 /**
@@ -157,7 +158,6 @@ async function evaluateMissed({ db, producer }: ProcessContext): Promise<void> {
 async function removeFormerSchedules({ db, producer, config, log }: ProcessContext): Promise<void> {
   const look = nextFormerLook(producer);
   if (performance.now() < look.atMs) return;
-  look.atMs = performance.now() + FORMER_EVERY_MS;
   for (const venue of config.venues) {
     const queue = venueQueue(venue);
     const former = new Set<string>(POLL_JOBS.map((job) => `${job}.${venue}`));
@@ -167,6 +167,7 @@ async function removeFormerSchedules({ db, producer, config, log }: ProcessConte
     for (const id of ids) await producer.queue(queue).removeJobScheduler(id);
     log.info({ schedules: ids }, 'schedules of the former release removed');
   }
+  look.atMs = performance.now() + FORMER_EVERY_MS;
 }
 
 /** Expires alerts whose end has passed; nothing else happens at that moment. */

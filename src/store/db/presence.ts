@@ -54,7 +54,10 @@ const CONFIRM_AFTER_MS = 200;
 /** The lock precedes the commit, so no look finds the row without it. */
 const REGISTER = `WITH made AS (INSERT INTO presence (workers) VALUES ($2) RETURNING id)
   SELECT id, pg_advisory_lock($1, id) FROM made`;
-const LOCK_AGAIN = 'SELECT pg_try_advisory_lock($1, $2) AS is_locked';
+/** An ended session frees its lock a moment after its connection ends, or after minutes when the server does not see the end. */
+const LOCK_AGAIN = `WITH bounded AS MATERIALIZED (SELECT set_config('lock_timeout', '1s', true))
+  SELECT pg_advisory_lock($1, $2) FROM bounded`;
+const LOCK_NOT_AVAILABLE = '55P03';
 const IS_KNOWN = 'SELECT EXISTS (SELECT FROM presence WHERE id = $1) AS is_known';
 const FORGET = 'DELETE FROM presence WHERE id = $1';
 /** A shared lock, so that two looks at once do not take each other for the owner. */
@@ -92,9 +95,15 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
   /** Takes the lock of the last key, or of a new one. */
   async function acquireKey(client: pg.Client, workers: WorkerIds): Promise<number> {
     if (lastKey !== undefined) {
-      const { rows } = await client.query<{ is_locked: boolean }>(LOCK_AGAIN, [PRESENCE_LOCK_SPACE, lastKey]);
+      const isLocked = await client.query(LOCK_AGAIN, [PRESENCE_LOCK_SPACE, lastKey]).then(
+        () => true,
+        (error: unknown) => {
+          if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+          return false;
+        },
+      );
       const stored = await client.query<{ is_known: boolean }>(IS_KNOWN, [lastKey]);
-      if (rows[0]?.is_locked && stored.rows[0]?.is_known) return lastKey;
+      if (isLocked && stored.rows[0]?.is_known) return lastKey;
       // The jobs of this process continue under the next key.
       await client.query(FORGET, [lastKey]);
     }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import type { Job, Worker } from 'bullmq';
+import pg from 'pg';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
 import { acquirePollLease, advancePoll, POLL_LEASES } from '../../../src/store/catalog/poll-state.ts';
@@ -24,6 +25,12 @@ import { capturedLog, until, wakeRecorder } from './worker-harness.ts';
 const ENDED = sql('test_ended', 'INSERT INTO presence (workers) VALUES ($1) RETURNING id');
 const KEYS = sql('test_presences', 'SELECT id FROM presence ORDER BY id');
 const FORGET = sql('test_forget', 'DELETE FROM presence WHERE id = $1');
+const LOCK = 'SELECT pg_advisory_lock(7300208, $1)';
+const UNLOCK = 'SELECT pg_advisory_unlock(7300208, $1)';
+const WAITERS = sql(
+  'test_waiters',
+  "SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 7300208 AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+);
 const CLEAR = sql('test_clear', 'TRUNCATE presence, poll_state, mark, delivery, watched_wallet CASCADE');
 const END_SESSIONS = sql(
   'test_end_sessions',
@@ -116,6 +123,36 @@ describe('the presence of a process', () => {
     );
     expect(one.key).toBe(key);
     expect(await keys()).toEqual([key]);
+  });
+
+  it.each([
+    ['its key when another session frees its lock in time', true],
+    ['another key when its lock is not freed in time', false],
+  ])('returns under %s', async (_, isFreed) => {
+    const one = await runningProcess();
+    const { key } = one;
+    const holder = new pg.Client(test.url);
+    await holder.connect();
+    closers.push(() => holder.end());
+    // It gets the lock when the session of the presence ends, before the next session asks for it.
+    const held = holder.query(LOCK, [key]);
+    await until(
+      () => test.db.query(WAITERS),
+      ({ length }) => length === 1,
+    );
+    await test.db.query(END_SESSIONS);
+    await held;
+    await until(
+      () => test.db.query(WAITERS),
+      ({ length }) => length === 1,
+    );
+    if (isFreed) await holder.query(UNLOCK, [key]);
+    const next = await until(
+      async () => one.key,
+      (now) => now !== null,
+    );
+    expect(next === key).toBe(isFreed);
+    expect(await keys()).toEqual([next]);
   });
 
   it('returns under another key when its claims were released meanwhile', async () => {

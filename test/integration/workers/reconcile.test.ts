@@ -280,6 +280,31 @@ describe('a round of the reconcile timer', () => {
     }
   });
 
+  it.each([
+    ['aggregator', 'republish_resolutions'],
+    ['alerter', 'former_alerters'],
+    ['alerter', 'mark_results_again'],
+  ] as const)(
+    'of the %s repeats %s in the next round when it failed, and not when it succeeded',
+    async (role, name) => {
+      const db = new LosableDatabase(test.db.dataSource);
+      const query = vi.spyOn(db, 'query');
+      const deps = depsOf(wakeRecorder(), { db });
+      const looks = async () => {
+        query.mockClear();
+        // A round fails with any of its steps, and the recorder has no queues for the schedules.
+        await reconcile(role, { ...deps, backend: idleStore }).catch(() => undefined);
+        return query.mock.calls.filter(([statement]) => statement.name === name).length;
+      };
+      db.loseStatements = [name];
+      expect(await looks()).toBe(1);
+      expect(await looks()).toBe(1);
+      db.loseStatements = [];
+      expect(await looks()).toBe(1);
+      expect(await looks()).toBe(0);
+    },
+  );
+
   it('wakes only the stages of its own role', async () => {
     await mark('fold-candles');
     await mark('sample-snapshots');
