@@ -107,7 +107,7 @@ const ALLOWED_SQL = {
   'src/store/deliveries/outcomes.ts': [1, 'durations'],
   'src/store/deliveries/due.ts': [4, 'an age and times of permits'],
   'src/store/feeds/gaps.ts': [6, 'times'],
-  'src/store/feeds/markets.ts': [1, 'a time'],
+  'src/store/feeds/markets.ts': [2, 'a time'],
   'src/store/feeds/parts.ts': [1, 'a time'],
   'src/store/feeds/streamers.ts': [2, 'messages per second and a lag'],
   'src/store/journal/claim.ts': [3, 'sequence numbers, which are exact up to 2^53, and an age'],

@@ -1,7 +1,7 @@
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import type { ProcessContext } from '../../src/runtime/process-context.ts';
-import { type StoredQuote, storedQuotes } from '../../src/store/feeds/markets.ts';
+import { newerQuotes, type StoredQuote } from '../../src/store/feeds/markets.ts';
 import type { PartFeed } from './part-feed.ts';
 
 /** A poll can be ahead of the feed for a moment: only a difference that lasts for two comparisons is a loss. */
@@ -27,19 +27,13 @@ export class PollComparison {
   /** Tells the parts about the markets that differ for the second time. Returns their number. */
   async compare(parts: readonly PartFeed[]): Promise<number> {
     const compared = parts.flatMap((part) => part.quotes().map((each) => ({ part, ...each })));
-    const stored = new Map(
-      (
-        await storedQuotes(
-          this.#deps.db,
-          compared.map(({ tokenId }) => tokenId),
-        )
-      ).map((row) => [row.tokenId, row]),
-    );
+    const ofFeed = compared.map(({ tokenId, quote }) => ({ tokenId, asOfMs: quote.asOfMs }));
+    const newer = new Map((await newerQuotes(this.#deps.db, ofFeed)).map((row) => [row.tokenId, row]));
     const differing = new Map<bigint, Difference>();
     const lost = new Map<PartFeed, Set<string>>();
     for (const { part, tokenId, marketId, quote } of compared) {
-      const row = stored.get(tokenId);
-      if (row === undefined || row.asOfMs <= quote.asOfMs || isSame(quote, row)) continue;
+      const row = newer.get(tokenId);
+      if (row === undefined || isSame(quote, row)) continue;
       const before = this.#differing.get(tokenId);
       const times = before?.quote === quote ? before.times + 1 : 1;
       if (times < COMPARISONS) {

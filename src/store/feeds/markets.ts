@@ -73,10 +73,11 @@ export async function wantedFeedMarkets(
   return rows.flatMap(({ pk }) => known.get(pk) ?? []);
 }
 
-const STORED_QUOTES = sql(
-  'stored_feed_quotes',
-  `SELECT token_id, price, bid, ask, (extract(epoch FROM as_of) * 1000)::float8 AS as_of_ms
-   FROM latest_price WHERE token_id = ANY ($1::bigint[])`,
+const NEWER_QUOTES = sql(
+  'newer_feed_quotes',
+  `SELECT l.token_id, l.price, l.bid, l.ask
+   FROM unnest($1::bigint[], $2::float8[]) AS q (token_id, as_of_ms) JOIN latest_price l USING (token_id)
+   WHERE (extract(epoch FROM l.as_of) * 1000)::float8 > q.as_of_ms`,
 );
 
 export interface StoredQuote {
@@ -84,11 +85,13 @@ export interface StoredQuote {
   readonly price: string;
   readonly bid: string | null;
   readonly ask: string | null;
-  /** Epoch milliseconds. */
-  readonly asOfMs: number;
 }
 
-/** The stored quotes of tokens, for the comparison of a feed with the polls. */
-export function storedQuotes(db: Queryable, tokenIds: readonly bigint[]): Promise<StoredQuote[]> {
-  return db.query(STORED_QUOTES, [tokenIds]);
+/** The stored quotes that are newer than those of a feed, whose times are epoch milliseconds. */
+export function newerQuotes(
+  db: Queryable,
+  quotes: readonly { readonly tokenId: bigint; readonly asOfMs: number }[],
+): Promise<StoredQuote[]> {
+  if (quotes.length === 0) return Promise.resolve([]);
+  return db.query(NEWER_QUOTES, [quotes.map(({ tokenId }) => tokenId), quotes.map(({ asOfMs }) => asOfMs)]);
 }

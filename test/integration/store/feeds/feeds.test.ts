@@ -9,11 +9,12 @@ import {
   pruneGaps,
   readGaps,
 } from '../../../../src/store/feeds/gaps.ts';
-import { type WantedMarket, wantedFeedMarkets } from '../../../../src/store/feeds/markets.ts';
+import { newerQuotes, type WantedMarket, wantedFeedMarkets } from '../../../../src/store/feeds/markets.ts';
 import { claimParts, createParts, heldParts, releaseParts } from '../../../../src/store/feeds/parts.ts';
 import { type FeedReport, forgetStreamer, readFeedStates, reportFeeds } from '../../../../src/store/feeds/streamers.ts';
 import { PUBLISH_KINDS } from '../../../../src/store/marks/publish-marks.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const EXPIRE = sql(
@@ -64,6 +65,22 @@ describe('the wanted markets of a feed', () => {
     expect(await pks()).toEqual([ending.pk, open.pk]);
     await db.query(CLOSE, [ending.pk]);
     expect(await pks()).toEqual([open.pk]);
+  });
+});
+
+describe('newerQuotes', () => {
+  it('returns the stored quotes that are later than those of the feed', async () => {
+    const { db } = test;
+    const { outcomes } = await aStoredMarket(db);
+    const [tokenId] = outcomes.map((outcome) => outcome.tokenId);
+    if (tokenId === undefined) throw new Error('no outcome');
+    const asOfMs = 1_700_000_000_123;
+    const quote = { price: '0.5', bid: '0.4', ask: '0.6' };
+    await aStoredPrice(db, tokenId, { ...quote, asOf: new Date(asOfMs) });
+    expect(await newerQuotes(db, [{ tokenId, asOfMs: asOfMs - 1 }])).toEqual([{ tokenId, ...quote }]);
+    expect(await newerQuotes(db, [{ tokenId, asOfMs }])).toEqual([]);
+    expect(await newerQuotes(db, [{ tokenId: tokenId + 1_000n, asOfMs: 0 }])).toEqual([]);
+    expect(await newerQuotes(db, [])).toEqual([]);
   });
 });
 
