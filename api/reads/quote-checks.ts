@@ -5,6 +5,9 @@ import type { JournalView } from './journal-view.ts';
 
 /** Confirmations of quotes appear in answers this long after their commit, and the time until the journal confirms them. */
 const READ_EVERY_MS = 300;
+/** The same after a time without an answer that shows a quote: the first one may show a confirmation so much later. */
+const IDLE_READ_EVERY_MS = 2_000;
+const IDLE_AFTER_MS = 10_000;
 
 interface QuoteChecksOptions {
   db: Queryable;
@@ -12,7 +15,6 @@ interface QuoteChecksOptions {
   log: Logger;
   /** Milliseconds of a monotonic clock. */
   now?: () => number;
-  readEveryMs?: number;
 }
 
 /**
@@ -29,6 +31,7 @@ export class QuoteChecks {
   readonly #checked = new Map<bigint, Int32Array>();
   #pending: CheckBlock[][] = [];
   #readAtMs = Number.NEGATIVE_INFINITY;
+  #askedAtMs = Number.NEGATIVE_INFINITY;
   #isReading = false;
   #hasFailed = false;
   /** Counts losses of the journal: a read that began before one is discarded. */
@@ -46,6 +49,7 @@ export class QuoteChecks {
 
   /** Epoch seconds; 0 without a known confirmation. */
   of(tokenId: bigint): number {
+    this.#askedAtMs = this.#now();
     const { block, place } = placeOf(tokenId);
     return this.#checked.get(block)?.[place] ?? 0;
   }
@@ -68,9 +72,10 @@ export class QuoteChecks {
   }
 
   async #read(): Promise<void> {
-    const { db, log, readEveryMs = READ_EVERY_MS } = this.#options;
+    const { db, log } = this.#options;
     const nowMs = this.#now();
-    if (this.#isReading || nowMs - this.#readAtMs < readEveryMs) return;
+    const everyMs = nowMs - this.#askedAtMs < IDLE_AFTER_MS ? READ_EVERY_MS : IDLE_READ_EVERY_MS;
+    if (this.#isReading || nowMs - this.#readAtMs < everyMs) return;
     this.#isReading = true;
     this.#readAtMs = nowMs;
     const generation = this.#generation;

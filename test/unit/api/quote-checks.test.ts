@@ -25,8 +25,11 @@ function world() {
       return stored.shift() ?? [];
     },
   } as unknown as Queryable;
-  const checks = new QuoteChecks({ db, journal: new JournalView(tail), log, readEveryMs: 0 });
-  async function confirm(checkedAtMs: number, epoch = 'e') {
+  let nowMs = 0;
+  const checks = new QuoteChecks({ db, journal: new JournalView(tail), log, now: () => nowMs });
+  /** The journal is confirmed `afterMs` after the confirmation before. */
+  async function confirm(checkedAtMs: number, { epoch = 'e', afterMs = 2_000 } = {}) {
+    nowMs += afterMs;
     const head = { epoch, seq: 1, checkedAt: new Date(checkedAtMs), readAt: new Date(checkedAtMs), oldestSeq: 1 };
     deliver({ changes: [], head, upTo: 1 });
     // The read that this confirmation begins.
@@ -61,7 +64,25 @@ it('QuoteChecks forgets confirmations of another epoch', async () => {
   await confirm(1_000);
   await confirm(1_000);
   expect(checks.of(256n)).toBe(500);
-  await confirm(2_000, 'f');
+  await confirm(2_000, { epoch: 'f' });
   expect(checks.of(256n)).toBe(0);
   expect(asked.at(-1)).toEqual([[], []]);
+});
+
+it('QuoteChecks reads more often for ten seconds after an answer with a quote', async () => {
+  const { checks, asked, confirm } = world();
+  const reads = async (afterMs: number) => {
+    const before = asked.length;
+    await confirm(1_000, { afterMs });
+    return asked.length - before;
+  };
+  expect(await reads(0)).toBe(1);
+  expect(await reads(1_999)).toBe(0);
+  expect(await reads(1)).toBe(1);
+  checks.of(256n);
+  expect(await reads(299)).toBe(0);
+  expect(await reads(1)).toBe(1);
+  expect(await reads(9_699)).toBe(1);
+  expect(await reads(300)).toBe(0);
+  expect(await reads(1_700)).toBe(1);
 });
