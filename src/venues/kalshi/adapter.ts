@@ -1,12 +1,14 @@
 import type { BookRecord, MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { isHttpStatus } from '../errors.ts';
-import { type ObservedRows, observedAtMs } from '../http/age.ts';
+import { observedAtMs } from '../http/age.ts';
+import { readingSize } from '../http/answer-memory.ts';
 import { createBatchRoute } from '../http/batch-route.ts';
 import type { VenueHttpSettings } from '../http/http.ts';
 import { type Asked, joinAnswers, rejectMembers, unreadOf } from '../http/member-batches.ts';
 import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
+import { withTime } from '../parsed-batch.ts';
 import type {
   Batch,
   CallContext,
@@ -165,9 +167,9 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
       const asked = await readBooks(tickersOf(outcomeIds), context.signal);
       const nowMs = context.now();
-      const { rows, batch } = joinAnswers('books', asked, nowMs, (answer, tickers) => ({
-        rows: answer.rows.length,
-        part: parseBooks(answer.rows, observedAtMs(answer, nowMs), tickers),
+      const { rows, batch } = joinAnswers('books', asked, nowMs, ({ reading, observedAt }) => ({
+        rows: reading.rows,
+        part: withTime(reading.books, observedAtMs({ observedAt }, nowMs)),
       }));
       const known = report.counted('books', rows, await skipUnknown(batch, context.signal), 2);
       if (known.records.length === 0 && known.fault) throw known.fault;
@@ -181,11 +183,30 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
 /** Single book requests in flight at once, where the batch route is unusable. */
 const BOOKS_AT_ONCE = 8;
 
+interface BooksAnswer {
+  reading: ReturnType<typeof readBookRows>;
+  observedAt: number;
+}
+
+/** The books of an answer to a request for these tickers, with the time of the answer at 0. */
+function readBookRows(rows: readonly unknown[], tickers: readonly string[]) {
+  const books = parseBooks(rows, 0, new Set(tickers));
+  const levels = books.records.reduce((sum, { bids, asks }) => sum + bids.length + asks.length, 0);
+  return {
+    size: readingSize(rows.length, books.rejected) + Math.ceil(levels / LEVELS_OF_A_ROW),
+    rows: rows.length,
+    books,
+  };
+}
+
+/** Levels of a book that take the memory of one raw record of another route. */
+const LEVELS_OF_A_ROW = 5;
+
 /** Answers with books; undefined for a market that the venue does not know. Throws VenueError. */
-type ReadBooks = (tickers: readonly string[], signal: AbortSignal) => Promise<Asked<ObservedRows | undefined>>;
+type ReadBooks = (tickers: readonly string[], signal: AbortSignal) => Promise<Asked<BooksAnswer | undefined>>;
 
 /** Reads books by the batch route, or one by one where that route is absent or requires a key; `size` is the limit of the batch route. */
-function createBookReader(client: Pick<KalshiClient, 'listBooks' | 'getBook' | 'members'>, size: number): ReadBooks {
+function createBookReader(client: Pick<KalshiClient, 'readBooks' | 'getBook' | 'members'>, size: number): ReadBooks {
   const books = client.members('books');
   const book = client.members('book');
   const ask = createBatchRoute({
@@ -193,14 +214,19 @@ function createBookReader(client: Pick<KalshiClient, 'listBooks' | 'getBook' | '
     isPossible: (error) => isHttpStatus(error, [400]),
   });
   return (tickers, signal) =>
-    ask<ObservedRows>(tickers, {
-      many: { batches: books, size, get: (each, request) => client.listBooks(each, signal, request) },
+    ask<BooksAnswer>(tickers, {
+      many: {
+        batches: books,
+        size,
+        get: (each, request) => client.readBooks(each, signal, request, (rows) => readBookRows(rows, each)),
+      },
       one: {
         batches: book,
         atOnce: BOOKS_AT_ONCE,
         async get(ticker, request) {
           try {
-            return await client.getBook(ticker, signal, request);
+            const { rows, observedAt } = await client.getBook(ticker, signal, request);
+            return { reading: readBookRows(rows, [ticker]), observedAt };
           } catch (error) {
             if (isHttpStatus(error, [404])) return undefined;
             throw error;

@@ -46,8 +46,13 @@ export interface KalshiClient {
     batch: BatchRequest | undefined,
     read: (answer: ListAnswer) => R,
   ): Promise<{ reading: R; observedAt: number }>;
-  /** Rows `{ticker, orderbook_fp}`; at most 100 tickers. */
-  listBooks(tickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
+  /** The reading of rows `{ticker, orderbook_fp}`; at most 100 tickers, which `read` depends on too. */
+  readBooks<R extends AnswerReading>(
+    tickers: readonly string[],
+    signal: AbortSignal,
+    batch: BatchRequest | undefined,
+    read: (rows: readonly unknown[]) => R,
+  ): Promise<{ reading: R; observedAt: number }>;
   /** One such row. */
   getBook(ticker: string, signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** Trades of all markets, newest first. */
@@ -130,16 +135,10 @@ export function createKalshiClient(options: ClientOptions): KalshiClient {
       const request = { route: 'all_quotes', path: '/markets', query, signal, batch };
       return http.read(request, { read: (json) => read(readList(json, 'markets')) });
     },
-    async listBooks(tickers, signal, batch) {
+    readBooks(tickers, signal, batch, read) {
       const query = new URLSearchParams(tickers.map((ticker): [string, string] => ['tickers', ticker]));
-      const { json, observedAt } = await http.get({
-        route: 'books',
-        path: '/markets/orderbooks',
-        query,
-        signal,
-        batch,
-      });
-      return { rows: readList(json, 'orderbooks').rows, observedAt };
+      const request = { route: 'books', path: '/markets/orderbooks', query, signal, batch };
+      return http.read(request, { read: (json) => read(readList(json, 'orderbooks').rows) });
     },
     async getBook(ticker, signal, batch) {
       const path = `/markets/${encodeURIComponent(ticker)}/orderbook`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MarketRecord, MarketStatus } from '../../../src/domain/markets/market.ts';
+import type { BookRecord, MarketRecord, MarketStatus } from '../../../src/domain/markets/market.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import type { MarketPage } from '../../../src/venues/port.ts';
 import { invariants } from './invariants.ts';
@@ -80,6 +80,19 @@ export function describeLive(venueName: string, live: { name: string; start: () 
       const withBook = session.adapter.capabilities.books ? [...outcomeIds] : [];
       expect(books.records.map((book) => book.outcomeId).sort()).toEqual(withBook.sort());
       expect(prices.records.length).toBeGreaterThan(0);
+    });
+
+    it('returns the same books while they stay, poll after poll', async () => {
+      const outcomeIds = await session.venue.outcomeIds();
+      const levelsOf = (records: readonly BookRecord[]) =>
+        records.map(({ outcomeId, bids, asks }) => JSON.stringify([outcomeId, bids, asks])).sort();
+      const { records: first } = await session.adapter.fetchBooks(outcomeIds, context());
+      for (let polls = 0; polls < 3; polls += 1) {
+        const { records, rejected } = await session.adapter.fetchBooks(outcomeIds, context());
+        expect(rejected).toEqual([]);
+        expect(levelsOf(records)).toEqual(levelsOf(first));
+        for (const book of records) invariants.books(book, session.venue.now());
+      }
     });
 
     it('returns nothing for outcomes that the venue does not know', async () => {
