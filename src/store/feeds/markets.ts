@@ -34,6 +34,7 @@ export async function mostTradedFeedMarkets(db: Queryable, { venue, onlyBooks, l
   return (await db.query<{ id: bigint }>(MOST_TRADED, [venue, onlyBooks, limit])).map(({ id }) => id);
 }
 
+/** The keys of all wanted markets in one value of one row, and a row for each that is not known. */
 const FEED_MARKETS = sql(
   'feed_markets',
   `WITH alerted AS (
@@ -48,13 +49,15 @@ const FEED_MARKETS = sql(
      WHERE (SELECT ${WANTED} FROM market m WHERE m.id = i.id)),
    ranked AS (SELECT DISTINCT ON (id) * FROM wanted ORDER BY id, class, place),
    chosen AS MATERIALIZED (
-     SELECT *, id IN (SELECT unnest($5::bigint[])) AS is_known FROM ranked ORDER BY class, place, id LIMIT $3)
-   SELECT r.id AS pk, s.market_id, s.token_ids, s.outcome_ids
-   FROM chosen r CROSS JOIN LATERAL (
-     SELECT (SELECT venue_market_id FROM market WHERE id = r.id AND NOT r.is_known) AS market_id,
-       array_agg(o.token_id ORDER BY o.ordinal) AS token_ids, array_agg(t.mint ORDER BY o.ordinal) AS outcome_ids
-     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = r.id AND NOT r.is_known) s
-   WHERE r.is_known OR s.token_ids IS NOT NULL ORDER BY r.class, r.place, r.id`,
+     SELECT *, id IN (SELECT unnest($5::bigint[])) AS is_known FROM ranked ORDER BY class, place, id LIMIT $3),
+   added AS (
+     SELECT m.id AS pk, m.venue_market_id AS market_id, s.token_ids, s.outcome_ids, row_number() OVER () AS n
+     FROM chosen r JOIN market m USING (id) CROSS JOIN LATERAL (
+       SELECT array_agg(o.token_id ORDER BY o.ordinal) AS token_ids, array_agg(t.mint ORDER BY o.ordinal) AS outcome_ids
+       FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = r.id) s
+     WHERE NOT r.is_known AND s.token_ids IS NOT NULL)
+   SELECT CASE WHEN coalesce(a.n, 1) = 1 THEN w.pks END AS pks, a.pk, a.market_id, a.token_ids, a.outcome_ids
+   FROM (SELECT array_agg(id ORDER BY class, place, id) AS pks FROM chosen) w LEFT JOIN added a ON true`,
 );
 
 /**
@@ -68,9 +71,9 @@ export async function wantedFeedMarkets(
   known: Map<bigint, WantedMarket>,
 ): Promise<WantedMarket[]> {
   const values = [wish.venue, wish.onlyBooks, wish.limit, traded, [...known.keys()]];
-  const rows = await db.query<WantedMarket | { pk: bigint; marketId: null }>(FEED_MARKETS, values);
-  for (const row of rows) if (row.marketId !== null) known.set(row.pk, row);
-  return rows.flatMap(({ pk }) => known.get(pk) ?? []);
+  const rows = await db.query<(WantedMarket | { pk: null }) & { pks: readonly bigint[] | null }>(FEED_MARKETS, values);
+  for (const { pks: _, ...row } of rows) if (row.pk !== null) known.set(row.pk, row);
+  return (rows.find(({ pks }) => pks !== null)?.pks ?? []).flatMap((pk) => known.get(pk) ?? []);
 }
 
 const NEWER_QUOTES = sql(
