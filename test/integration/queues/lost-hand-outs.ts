@@ -14,6 +14,30 @@ export interface CutWorker {
   start(): () => Promise<void>;
 }
 
+/** `close` ends what the worker was made with, after the worker and its queue. */
+export function aCutWorker({
+  close,
+  ...made
+}: Omit<CutWorker, 'stalled' | 'start'> & { close(): Promise<void> }): CutWorker {
+  const { proxy, worker, queue } = made;
+  const stalled: string[] = [];
+  worker.on('error', () => undefined);
+  worker.on('stalled', (id) => stalled.push(id));
+  return {
+    ...{ ...made, stalled },
+    start() {
+      const ended = worker.run();
+      return async () => {
+        proxy.resume();
+        await worker.close();
+        await queue.close();
+        await ended;
+        await close();
+      };
+    },
+  };
+}
+
 /** Resolves when the job has this state. */
 export const reached = (worker: Worker, event: 'completed' | 'failed', wanted: () => string) =>
   new Promise<void>((resolve) => {

@@ -8,7 +8,7 @@ import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/processes/tcp-proxy.ts';
 import { wipeQueues } from '../../support/redis/queue-backends.ts';
-import { processesLostJobs, reached } from './lost-hand-outs.ts';
+import { aCutWorker, processesLostJobs, reached } from './lost-hand-outs.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 
@@ -62,24 +62,14 @@ async function cutWorker(processor: (job: Job, proxy: TcpProxy) => Promise<unkno
   const worker = lost.worker('alerts', (job) => processor(job, proxy), 1);
   const errors = gate();
   worker.on('error', () => errors.open());
-  const stalled: string[] = [];
-  worker.on('stalled', (id) => stalled.push(id));
-  const queue = backend.queue('alerts');
-  return {
-    ...{ proxy, worker, queue, stalled },
-    failedOnce: errors.opened,
-    start: () => {
-      const ended = worker.run();
-      return async () => {
-        proxy.resume();
-        await worker.close();
-        await queue.close();
-        await ended;
-        await lost.close();
-        await proxy.close();
-      };
+  const cut = aCutWorker({
+    ...{ proxy, worker, queue: backend.queue('alerts') },
+    async close() {
+      await lost.close();
+      await proxy.close();
     },
-  };
+  });
+  return { ...cut, failedOnce: errors.opened };
 }
 
 describe('worker records the end of a job when the server is back that went away while the job ran: a job that', () => {

@@ -8,7 +8,7 @@ import { startTcpProxy } from '../../support/processes/tcp-proxy.ts';
 import { createTestBackend, type TestBackend } from '../../support/redis/queue-backends.ts';
 import { spawnRedisServer } from '../../support/redis/redis.ts';
 import { startBrokenCluster } from '../../support/redis/redis-topologies.ts';
-import { type CutWorker, processesLostJobs } from './lost-hand-outs.ts';
+import { aCutWorker, type CutWorker, processesLostJobs } from './lost-hand-outs.ts';
 
 /** The result of a job for a worker that was made while Redis was away. */
 async function resultAfter(test: TestBackend, repair: () => Promise<void>): Promise<unknown> {
@@ -65,28 +65,17 @@ async function cutWorker(kind: 'redis' | 'cluster', processor: (job: Job) => Pro
   // A Cluster of one answers a client of a single server too, which never uses the announced port.
   const other = createRedisQueues({ ...options, redisUrl: url.replace('redis-cluster:', 'redis:') });
   const worker = lost.worker('alerts', processor, 1);
-  worker.on('error', () => undefined);
-  const stalled: string[] = [];
-  worker.on('stalled', (id) => stalled.push(id));
-  const queue = other.queue('alerts');
   await other.migrate();
-  return {
-    ...{ proxy, worker, queue, stalled },
-    start: () => {
-      const ended = worker.run();
-      return async () => {
-        proxy.resume();
-        await worker.close();
-        await queue.close();
-        await ended;
-        await lost.close();
-        await other.close();
-        await proxy.close();
-        await cluster?.stop();
-        await single?.stop();
-      };
+  return aCutWorker({
+    ...{ proxy, worker, queue: other.queue('alerts') },
+    async close() {
+      await lost.close();
+      await other.close();
+      await proxy.close();
+      await cluster?.stop();
+      await single?.stop();
     },
-  };
+  });
 }
 
 describe.skipIf(!hasProgram('redis-server', 'lost hand-outs'))(

@@ -25,11 +25,14 @@ import { capturedLog, until, wakeRecorder } from './worker-harness.ts';
 const ENDED = sql('test_ended', 'INSERT INTO presence (workers) VALUES ($1) RETURNING id');
 const KEYS = sql('test_presences', 'SELECT id FROM presence ORDER BY id');
 const FORGET = sql('test_forget', 'DELETE FROM presence WHERE id = $1');
-const LOCK = 'SELECT pg_advisory_lock(7300208, $1)';
-const UNLOCK = 'SELECT pg_advisory_unlock(7300208, $1)';
+/** The lock space of presences, 0x6f6470. */
+const SPACE = 7_300_208;
+const LOCK = `SELECT pg_advisory_lock(${SPACE}, $1)`;
+const UNLOCK = `SELECT pg_advisory_unlock(${SPACE}, $1)`;
 const WAITERS = sql(
   'test_waiters',
-  "SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 7300208 AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+  `SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = ${SPACE} AND NOT granted
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
 );
 const CLEAR = sql('test_clear', 'TRUNCATE presence, poll_state, mark, delivery, watched_wallet CASCADE');
 const END_SESSIONS = sql(

@@ -174,7 +174,13 @@ describe.each(BACKENDS)('a round of the reconcile timer on %s', (kind) => {
       await round();
       expect(await ids()).toEqual(['of-an-operator.polymarket', 'poll-markets.polymarket', 'poll-trades.polymarket']);
       await former.close();
-      await round();
+      // A look that fails is repeated in the next round of the process.
+      const db = new LosableDatabase(test.db.dataSource);
+      const deps = { ...depsOf(producer, { db }), backend: queues.backend };
+      db.loseStatements = ['has_presence'];
+      await expect(reconcile('poller', deps)).rejects.toThrow();
+      db.loseStatements = [];
+      await reconcile('poller', deps);
       expect(await ids()).toEqual(['of-an-operator.polymarket']);
       // A former poller that starts makes its schedules again, and they remain with it.
       await poller({ 'venue-polymarket': 'd' });

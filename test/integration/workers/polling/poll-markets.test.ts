@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -95,6 +95,25 @@ async function missAfter(names: string[], listed: MarketRecord[] = []): Promise<
 }
 /** A walk with no more markets. */
 const quiet = async (): Promise<MarketPage> => ({ records: [], rejected: [], position: { page: 1 }, more: false });
+
+describe('the request for due results', () => {
+  it('is made again by the next poll when it failed, and not when it succeeded', async () => {
+    const db = new LosableDatabase(test.db.dataSource);
+    const query = vi.spyOn(db, 'query');
+    const asks = async () => {
+      query.mockClear();
+      await test.db.query(END_LEASE, [venue]);
+      const polled = poll(adapterOf(quiet), { db });
+      await (db.loseStatements.length > 0 ? expect(polled).rejects.toThrow('terminating connection') : polled);
+      return query.mock.calls.filter(([{ name }]) => name === 'ask_for_results').length;
+    };
+    db.loseStatements = ['ask_after_former'];
+    expect(await asks()).toBe(1);
+    db.loseStatements = [];
+    expect(await asks()).toBe(1);
+    expect(await asks()).toBe(0);
+  });
+});
 
 describe('a market that the sweep did not name', () => {
   it('is requested by its id, and is gone when the venue does not know it', async () => {
