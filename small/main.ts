@@ -37,7 +37,7 @@ await Promise.all(
   parts.map(([name = '', metricsPort]) =>
     bootProcess({
       name,
-      environment: { DATABASE_POOLS: 'half', ...environmentOf(name, process.env), METRICS_PORT: metricsPort },
+      environment: { ...environmentOf(name, process.env), METRICS_PORT: metricsPort },
       exit,
       printLine: (line) => process.stderr.write(`oddswire ${name}: ${line}\n`),
       async start(config, log, signal) {

@@ -52,8 +52,6 @@ interface Derived {
   /** Whether statements are prepared by name. A pooler in transaction mode must support this. */
   readonly hasPreparedStatements: boolean;
   readonly feeds: FeedsConfig;
-  /** Half of the database connections. */
-  readonly hasFewConnections: boolean;
   /** `hosts` are the host names that the operator pages accept; none: loopback names and IP addresses. */
   readonly ops: { readonly hosts: readonly string[] };
 }
@@ -142,7 +140,6 @@ function derived(value: Values): Omit<Derived, 'ops'> {
     databaseDirectUrl: value.DATABASE_DIRECT_URL ?? value.DATABASE_URL,
     hasPreparedStatements:
       (value.DATABASE_PREPARED ?? (value.DATABASE_DIRECT_URL === undefined ? 'on' : 'off')) === 'on',
-    hasFewConnections: value.DATABASE_POOLS === 'half',
     feeds: readFeeds(value),
   };
 }

@@ -13,6 +13,17 @@ export const DATABASE_POOL_SIZE = {
   streamer: 10,
 } as const;
 
+/** The part of DATABASE_POOL_SIZE that a process opens, by the value of DATABASE_POOLS. */
+const SHARE = { full: 1, half: 1 / 2, quarter: 1 / 4 } as const;
+
+export type DatabasePools = keyof typeof SHARE;
+export const DATABASE_POOLS = Object.keys(SHARE) as [DatabasePools, ...DatabasePools[]];
+
+/** The connections that a process opens to the database at most. */
+export function poolSizeOf(name: keyof typeof DATABASE_POOL_SIZE, pools: DatabasePools = 'full'): number {
+  return Math.ceil(DATABASE_POOL_SIZE[name] * SHARE[pools]);
+}
+
 /**
  * How long a statement of each process may wait for an answer before the process asks the server whether it works on the statement;
  * if not, the connection is closed. A client of the API disconnects soon after. Behind a pooler, which cannot answer that question,

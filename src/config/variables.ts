@@ -30,6 +30,7 @@ import {
   wholeNumber,
   withoutSlash,
 } from './formats.ts';
+import { DATABASE_POOLS } from './pools.ts';
 import { parseRedisUrl } from './redis-address.ts';
 
 /** The row of a variable in the table of `npm run config`. */
@@ -138,9 +139,9 @@ const TABLE = {
     meaning:
       'on or off: prepare statements by name; behind PgBouncer this needs 1.21 or newer with max_prepared_statements',
   }),
-  DATABASE_POOLS: unplaced(z.enum(['full', 'half']).optional(), {
-    shownDefault: 'full; half with --small, and by the runner for the embedded database on at most two cores',
-    meaning: 'full or half: the connections that each process opens at most',
+  DATABASE_POOLS: at('databasePools', z.enum(DATABASE_POOLS).optional(), {
+    shownDefault: 'full; by the runner quarter with --small, and half for the embedded database on at most two cores',
+    meaning: 'full, half or quarter: the connections that each process opens at most',
   }),
   DATA_DIR: at('dataDir', z.string().min(1), {
     default: './.data',

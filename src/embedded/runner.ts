@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Config, loadConfig } from '../config/config.ts';
-import { DATABASE_POOL_SIZE } from '../config/pools.ts';
+import { DATABASE_POOL_SIZE, type DatabasePools } from '../config/pools.ts';
 import { environmentOf, mayRead } from '../config/process-secrets.ts';
 import type { Logger } from '../observe/logger.ts';
 import { PortTakenError } from '../runtime/errors.ts';
@@ -230,6 +230,12 @@ function optionsOf(young: string, { NODE_OPTIONS: given }: Environment): string 
   return [young, hasFewCores() && ONE_HELPER, given].filter(Boolean).join(' ');
 }
 
+/** Six processes in one wait for the same core, so more connections only take memory: a session has up to 20 MB. */
+function defaultPools({ isSmall }: RunnerOptions, isEmbedded: boolean): DatabasePools | undefined {
+  if (isSmall === true) return 'quarter';
+  return isEmbedded && hasFewCores() ? 'half' : undefined;
+}
+
 /** The environment without the secrets that none of the parts needs. Each part takes its own. */
 function environmentOfAll(parts: readonly ProcfileEntry[], environment: Environment): Environment {
   const isRead = (variable: string) => parts.some(({ name }) => mayRead(name, variable));
@@ -246,7 +252,7 @@ async function preflight(
   const given: Environment = { ...options.environment, DATA_DIR: dataDir };
   const secretsKeys = given['SECRETS_KEYS'] || (isEmbedded ? await localSecretsKeys(dataDir, options.log) : undefined);
   const nodeOptions = optionsOf(YOUNG_GENERATION, given);
-  const pools = given['DATABASE_POOLS'] || (isEmbedded && hasFewCores() ? 'half' : undefined);
+  const pools = given['DATABASE_POOLS'] || defaultPools(options, isEmbedded);
   const own = { SECRETS_KEYS: secretsKeys, NODE_OPTIONS: nodeOptions, DATABASE_POOLS: pools };
   const environment = { ...given, ...own };
   const config = loadConfig(isEmbedded ? { ...environment, DATABASE_URL: URL_TO_COME } : environment);

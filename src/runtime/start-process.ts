@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { Config } from '../config/config.ts';
-import { DATABASE_POOL_SIZE, DATABASE_SILENCE_MS } from '../config/pools.ts';
+import { type DATABASE_POOL_SIZE, DATABASE_SILENCE_MS, poolSizeOf } from '../config/pools.ts';
 import { asError, OddswireError } from '../domain/values/errors.ts';
 import { dependencyGauge, poolGauges } from '../observe/dependency-gauges.ts';
 import { LivenessTracker } from '../observe/liveness.ts';
@@ -102,7 +102,7 @@ async function openContext(
   const dataSource = createDataSource({
     databaseUrl,
     isPooled,
-    poolSize: config.hasFewConnections ? Math.ceil(DATABASE_POOL_SIZE[name] / 2) : DATABASE_POOL_SIZE[name],
+    poolSize: poolSizeOf(name, config.databasePools),
     silenceMs: DATABASE_SILENCE_MS[name],
     stopping: signal,
     applicationName: `oddswire-${name}`,
@@ -120,7 +120,7 @@ async function openContext(
     mayMigrate,
     ...(config.queues.redisUrl !== undefined && { redisUrl: config.queues.redisUrl }),
     prefix: config.queues.prefix,
-    ...(config.hasFewConnections && { hasFewConnections: true }),
+    hasFewConnections: (config.databasePools ?? 'full') !== 'full',
     workers,
     log,
     findBusy: (pids) => findBusySessions(databaseDirectUrl, pids),

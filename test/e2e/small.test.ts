@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type DATABASE_POOL_SIZE, poolSizeOf } from '../../src/config/pools.ts';
 import { ROLES, STREAMER } from '../../src/queues/jobs.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import { eventually } from '../support/eventually.ts';
@@ -98,6 +99,9 @@ it('runs every part with its own health, metrics and presence, and starts all of
     expect((await fetch(`${base}/health/live`)).status, part).toBe(200);
     const metrics = await (await fetch(`${base}/metrics`)).text();
     expect(new Set([...metrics.matchAll(/process="(\w+)"/g)].map(([, name]) => name)), part).toEqual(new Set([part]));
+    expect(Number(/^db_pool_limit\{.*pool="main".*\} (\d+)$/m.exec(metrics)?.[1]), part).toBe(
+      poolSizeOf(part as keyof typeof DATABASE_POOL_SIZE, 'quarter'),
+    );
   }
   await eventually(presences, (count) => count === ROLES.length);
 

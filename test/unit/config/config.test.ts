@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, configTable, loadConfig, secretsOf } from '../../../src/config/config.ts';
-import { DATABASE_POOL_SIZE } from '../../../src/config/pools.ts';
+import { DATABASE_POOL_SIZE, poolSizeOf } from '../../../src/config/pools.ts';
 import { mayRead } from '../../../src/config/process-secrets.ts';
 import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
 import { VERSION } from '../../../src/config/version.ts';
@@ -183,9 +183,15 @@ describe('loadConfig', () => {
     expect(loadConfig({ ...NEEDED, DATABASE_PREPARED: 'off' }).hasPreparedStatements).toBe(false);
   });
 
-  it('opens all connections unless DATABASE_POOLS is half', () => {
-    expect(loadConfig(NEEDED).hasFewConnections).toBe(false);
-    expect(loadConfig({ ...NEEDED, DATABASE_POOLS: 'half' }).hasFewConnections).toBe(true);
+  it('opens the part of the connections that DATABASE_POOLS names, and at least one', () => {
+    const sizes = (pools?: string) => {
+      const { databasePools } = loadConfig({ ...NEEDED, ...(pools && { DATABASE_POOLS: pools }) });
+      return [poolSizeOf('poller', databasePools), poolSizeOf('streamer', databasePools)];
+    };
+    expect(sizes()).toEqual([8, 10]);
+    expect(sizes('half')).toEqual([4, 5]);
+    expect(sizes('quarter')).toEqual([2, 3]);
+    expect(() => sizes('third')).toThrow(/DATABASE_POOLS/);
   });
 
   it('accepts the limits of clients, and origins as browsers write them', () => {
