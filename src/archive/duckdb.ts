@@ -50,7 +50,8 @@ let resting: { readonly child: Child; readonly timer: NodeJS.Timeout } | undefin
 /** Opens DuckDB in a process of its own. It is killed when the signal fires, and it ends with this process. */
 export async function openDuckdb(limits: ChildLimits, signal: AbortSignal): Promise<Duckdb> {
   signal.throwIfAborted();
-  const child = takeResting() ?? new Child();
+  const rested = takeResting();
+  let child = rested ?? new Child();
   const kill = () => child.kill();
   signal.addEventListener('abort', kill, { once: true });
   const end = async () => {
@@ -65,8 +66,14 @@ export async function openDuckdb(limits: ChildLimits, signal: AbortSignal): Prom
     return child.ask(make);
   };
   const rowsOf = (answer: Answered) => ('rows' in answer ? answer.rows : []);
+  const open: Parameters<Child['ask']>[0] = (id) => ({ id, open: limits });
   try {
-    await ask((id) => ({ id, open: limits }));
+    await child.ask(open).catch(async (error: unknown) => {
+      // The system may have killed a resting process for its memory.
+      if (child !== rested || child.isAlive || signal.aborted) throw error;
+      child = new Child();
+      await child.ask(open);
+    });
   } catch (error) {
     await end();
     throw error;

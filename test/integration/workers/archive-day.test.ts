@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -30,6 +31,15 @@ import { jobContext, testConfig, wakeRecorder } from './worker-harness.ts';
 const DATE = '2026-03-05';
 const START = Date.parse(`${DATE}T00:00:00Z`);
 const DAY_MS = 86_400_000;
+
+/** The ids of the processes of DuckDB that this one has. */
+function duckdbProcesses(): number[] {
+  const lines = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
+  const ours = lines.filter(
+    (line) => line.includes('archive/duckdb.js') && Number(line.trim().split(/\s+/)[1]) === process.pid,
+  );
+  return ours.map((line) => Number.parseInt(line.trim(), 10));
+}
 
 const test = useTestDatabase();
 let dir = '';
@@ -286,6 +296,20 @@ describe('archive-day', () => {
     const endless = duckdb.run('SELECT sum(hash(a.range + b.range)) FROM range(1000000000) a, range(1000000000) b');
     stop.abort();
     await expect(endless).rejects.toThrow(/ended \(SIGKILL\)/);
+    await duckdb.close();
+  });
+
+  it('starts another process of DuckDB when the system has killed the one that worked before', async () => {
+    const limits = { folders: [`${dir}/`], spillFolder: '', memoryMb: 256, threads: 1 };
+    const open = () => openDuckdb(limits, new AbortController().signal);
+    await (await open()).close();
+    const [resting] = duckdbProcesses();
+    if (resting === undefined) throw new Error('no process rests');
+    process.kill(resting, 'SIGKILL');
+    // Before this process learns of the end.
+    const duckdb = await open();
+    expect(await duckdb.run('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(duckdbProcesses()).not.toContain(resting);
     await duckdb.close();
   });
 
