@@ -22,9 +22,14 @@ export interface JournalBatch {
   head: JournalHead;
   /** Everything up to this number was delivered. */
   upTo: number;
-  /** Changes `[from, to]` that were dropped before this process could read them, after a long loss of the database. */
+  /**
+   * Changes `[from, to]` before this batch that the listener does not have: they were dropped before this process could read them, after a
+   * long loss of the database, or the listener failed at one of them.
+   */
   missed?: { from: number; to: number };
 }
+
+type Listener = (batch: JournalBatch) => void;
 
 /** Follows the journal. One per process, for all its clients. */
 export interface JournalTail {
@@ -38,7 +43,7 @@ export interface JournalTail {
    */
   staleMs(): number;
   /** Adds a listener for later batches; returns its removal. An epoch other than the last one begins anew at its `seq`. */
-  on(listener: (batch: JournalBatch) => void): () => void;
+  on(listener: Listener): () => void;
   close(): Promise<void>;
 }
 
@@ -77,7 +82,9 @@ function withEarlierProof(next: JournalHead, last: JournalHead | undefined): Jou
 export function followJournal(options: JournalTailOptions): JournalTail {
   const { databaseUrl, pool, log, pollMs = POLL_MS, batch = BATCH } = options;
   const closing = new AbortController();
-  const listeners = new Set<(batch: JournalBatch) => void>();
+  const listeners = new Set<Listener>();
+  /** The first change that a listener does not have since it failed. */
+  const failedAt = new Map<Listener, number>();
   const streaks = new FailureStreaks();
   /** The session that listens; undefined while it is lost. */
   let session: Queryable | undefined;
@@ -88,11 +95,17 @@ export function followJournal(options: JournalTailOptions): JournalTail {
   const notified = new WakeUp();
 
   function deliver(message: JournalBatch): void {
+    const firstSeq = message.changes[0]?.seq ?? message.upTo + 1;
     for (const listener of [...listeners]) {
+      const from = failedAt.get(listener);
       try {
-        listener(message);
+        listener(from === undefined ? message : { ...message, missed: { from, to: firstSeq - 1 } });
+        failedAt.delete(listener);
       } catch (error) {
-        log.error({ err: error }, 'a listener of the journal failed');
+        // It may have taken a part of the batch, so all of it counts as lost.
+        const lostFrom = from ?? message.missed?.from ?? firstSeq;
+        if (lostFrom <= message.upTo) failedAt.set(listener, lostFrom);
+        log.error({ err: error, from: lostFrom, to: message.upTo }, 'a listener of the journal failed');
       }
     }
   }
@@ -194,7 +207,10 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     },
     on(listener) {
       listeners.add(listener);
-      return () => void listeners.delete(listener);
+      return () => {
+        listeners.delete(listener);
+        failedAt.delete(listener);
+      };
     },
     async close() {
       closing.abort();

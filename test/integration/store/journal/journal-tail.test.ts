@@ -105,6 +105,29 @@ describe('followJournal', () => {
     await until(1);
   });
 
+  it('names the changes that a listener failed at with its next batch, and to no other listener', async () => {
+    const taken: JournalBatch[] = [];
+    const captured = capturedLog();
+    await follow({ batch: 2, pollMs: 20, log: captured.log });
+    tail?.on((batch) => {
+      if (batch.changes.some(({ seq }) => seq === 2 || seq === 3)) throw new Error('unexpected body');
+      taken.push(batch);
+    });
+    await appendChanges(test.db, [change(1)]);
+    await until(1);
+    await appendChanges(test.db, [2, 3, 4, 5, 6].map(change));
+    await until(6);
+    const covered = taken.flatMap(({ missed, changes }) => [
+      ...Array.from({ length: missed ? missed.to + 1 - missed.from : 0 }, (_, at) => (missed?.from ?? 0) + at),
+      ...changes.map(({ seq }) => seq),
+    ]);
+    expect(covered).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(taken.filter(({ missed }) => missed).map(({ missed }) => missed?.from)).toEqual([2]);
+    expect(batches.some(({ missed }) => missed)).toBe(false);
+    const line = captured.lines.find((each) => each.includes('a listener of the journal failed'));
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ from: 2, err: { message: 'unexpected body' } });
+  });
+
   it('delivers the changes of the time without its connection, each once', async () => {
     await follow();
     await appendChanges(test.db, [change(1)]);
