@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname ?? '.', '..');
-const CHECKED = ['api', 'bin', 'cli', 'clients/cli', 'sim', 'src', 'workers'];
+const CHECKED = ['api', 'bin', 'cli', 'clients/cli', 'sim', 'small', 'src', 'workers'];
 /** Scripts make files of the product, such as the OpenAPI document. */
 const PRODUCTION = [...CHECKED, 'clients/typescript', 'scripts'];
 const IMPORTERS = [...PRODUCTION, 'bench', 'test'];

@@ -5,6 +5,7 @@ import type { Logger } from '../src/observe/logger.ts';
 import { ROLES, STREAMER } from '../src/queues/jobs.ts';
 import { bootProcess } from '../src/runtime/boot.ts';
 import { StartupError } from '../src/runtime/lifecycle.ts';
+import { Parts } from '../src/runtime/parts.ts';
 
 type Start = (config: Config, log: Logger, signal: AbortSignal) => Promise<{ stop(): Promise<void> }>;
 
@@ -24,21 +25,16 @@ setFlagsFromString('--heap-growing-percent=50');
  * Several processes of the Procfile in one, each with its METRICS_PORT: `small/main.js api=9464 poller=9465`. Each has its own logger,
  * metrics, probes, heartbeat and presence, reads its own secrets, and stops by itself after a signal.
  */
-const parts = process.argv.slice(2).map((word) => word.split('='));
-let running = parts.length;
-
-/** The process ends after its last part, and at once when a part fails: the runner then starts all of them again. */
-function exit(code: number): void {
-  running -= 1;
-  if (code !== 0 || running === 0) process.exit(code);
-}
+const portOf = new Map(process.argv.slice(2).map((word) => word.split('=') as [string, string]));
+const parts = new Parts(portOf.keys(), (code) => process.exit(code));
+for (const event of ['SIGTERM', 'SIGINT', 'disconnect']) process.once(event, () => parts.stopping());
 
 await Promise.all(
-  parts.map(([name = '', metricsPort]) =>
+  [...portOf].map(([name, metricsPort]) =>
     bootProcess({
       name,
       environment: { ...environmentOf(name, process.env), METRICS_PORT: metricsPort },
-      exit,
+      exit: (code) => parts.ended(name, code),
       printLine: (line) => process.stderr.write(`oddswire ${name}: ${line}\n`),
       async start(config, log, signal) {
         const start = STARTS.get(name);

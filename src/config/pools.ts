@@ -1,12 +1,13 @@
 /**
  * Database connections of each process. A worker process has another one for its presence, an aggregator one for the publisher, and each
- * process has its queue connections (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 100
+ * process has its queue connections (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 105
  * connections: `max_connections` of 200 is enough for two of each.
  */
 export const DATABASE_POOL_SIZE = {
   api: 10,
   poller: 8,
-  aggregator: 6,
+  // A day for the archive, the upkeep of the storage and a backtest each hold one for minutes, beside candles and snapshots.
+  aggregator: 9,
   alerter: 6,
   deliverer: 16,
   // Per venue one write of quotes and one of books, beside the leases and the choice of markets.

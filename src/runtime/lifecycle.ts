@@ -35,10 +35,15 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
   const stopRequested = new Promise<void>((resolve) => {
     stopping.signal.addEventListener('abort', () => resolve(), { once: true });
   });
+  let limit: NodeJS.Timeout | undefined;
+  const end = (code: number) => {
+    clearTimeout(limit);
+    exit(code);
+  };
   const stop = (reason: string) => {
     if (stopping.signal.aborted) return;
     log.info({ reason }, 'stopping');
-    setTimeout(() => {
+    limit = setTimeout(() => {
       log.error('not stopped in time');
       exit(1);
     }, STOP_LIMIT_MS).unref();
@@ -62,11 +67,11 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
     await running.stop().then(
       () => {
         log.info('stopped');
-        exit(0);
+        end(0);
       },
       (error: unknown) => {
         log.error({ err: asError(error) }, 'not stopped cleanly');
-        exit(1);
+        end(1);
       },
     );
   } catch (error) {
@@ -74,7 +79,7 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
       // The end of a wait is no fault, and has no stack.
       const isWait = error instanceof OddswireError && error.code === 'aborted';
       log.info(isWait ? { reason: error.message } : { err: asError(error) }, 'stopped while starting');
-      exit(0);
+      end(0);
     } else if (error instanceof StartupError) {
       options.printLine(error.message);
       exit(EXIT_CONFIG);
