@@ -242,8 +242,27 @@ function troubleOf({ subscriptionPk, delivery, attempt }: MadeAttempt, noted: No
   };
 }
 
-/** Records a failed attempt. When it pauses the subscription, it cancels the pending deliveries, as a manual pause does. */
+/** The last failed attempt of each subscription that is being recorded. */
+const failingOf = oncePerOwner((_db: Database) => new Map<bigint, Promise<FinishedAttempt>>());
+
+/**
+ * Records failed attempts of a subscription one after another: they wait for the row of the subscription, and side by side each of them
+ * would hold a connection meanwhile, until none is left for other receivers.
+ */
 function finishFailed(db: Database, made: MadeAttempt, verdict: FailureVerdict): Promise<FinishedAttempt> {
+  const failing = failingOf(db);
+  const record = () => recordFailed(db, made, verdict);
+  const recording = (failing.get(made.subscriptionPk) ?? Promise.resolve()).then(record, record);
+  failing.set(made.subscriptionPk, recording);
+  const forget = () => {
+    if (failing.get(made.subscriptionPk) === recording) failing.delete(made.subscriptionPk);
+  };
+  recording.then(forget, forget);
+  return recording;
+}
+
+/** Records a failed attempt. When it pauses the subscription, it cancels the pending deliveries, as a manual pause does. */
+function recordFailed(db: Database, made: MadeAttempt, verdict: FailureVerdict): Promise<FinishedAttempt> {
   const { subscriptionPk, delivery } = made;
   const isExhausted = verdict.state === 'failed';
   const isCharged = !delivery.isTest && !(isExhausted && verdict.isCharged === false);

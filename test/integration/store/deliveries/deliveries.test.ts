@@ -7,10 +7,13 @@ import {
   releaseClaim,
 } from '../../../../src/store/deliveries/claims.ts';
 import { dueSubscriptions, oldestOverdueSeconds } from '../../../../src/store/deliveries/due.ts';
+import { finishAttempt } from '../../../../src/store/deliveries/outcomes.ts';
 import { aSubscription } from '../../../factories/alerts.ts';
 import { storedAttempts, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
-import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
+import { blockedSessions, untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 import { deliveryDesk, END_LEASE } from './delivery-desk.ts';
+
+const LOCK_ROW = sql('test_lock_webhook', 'SELECT pk FROM webhook_subscription WHERE pk = $1 FOR UPDATE');
 
 const desk = deliveryDesk();
 const { due, many, claim, claimOne, finish } = desk;
@@ -204,5 +207,32 @@ describe('dueSubscriptions', () => {
     const overdue = await oldestOverdueSeconds(desk.db);
     expect(overdue).toBeGreaterThanOrEqual(500);
     expect(overdue).toBeLessThan(600);
+  });
+});
+
+describe('failed attempts of a webhook whose row is locked', () => {
+  it('hold one connection, and leave the others to other webhooks', async () => {
+    await many(4);
+    const failing = await claim();
+    const other = await aSubscription(desk.db, {
+      accountId: desk.accountId,
+      id: `wh_${crypto.randomUUID()}`,
+      sealedSecret: 'sealed',
+    });
+    await due({ subscriptionPk: other });
+    const [delivered] = (await claimTogether(desk.db, { subscriptionPk: other, limit: 1 }))?.deliveries ?? [];
+    if (!delivered) throw new Error('nothing to claim');
+    const recording = await desk.db.transaction(async (tx) => {
+      await tx.query(LOCK_ROW, [desk.subscriptionPk]);
+      const all = failing.map((delivery) => finish(delivery, { state: 'retry', delaySeconds: 1 }));
+      await untilBlocked(desk.db);
+      const attempt = { startedAt: new Date(), durationMs: 1, outcome: 'delivered', statusCode: 200 } as const;
+      const made = { subscriptionPk: other, delivery: delivered, attempt };
+      expect(await finishAttempt(desk.db, made, { state: 'delivered' })).toMatchObject({ isRecorded: true });
+      expect(await blockedSessions(desk.db)).toBe(1);
+      return all;
+    });
+    expect(recording).toHaveLength(4);
+    expect((await Promise.all(recording)).every(({ isRecorded }) => isRecorded)).toBe(true);
   });
 });
