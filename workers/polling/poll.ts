@@ -89,9 +89,11 @@ async function failPoll(context: JobContext, poll: HeldPoll, error: Error): Prom
   return 0;
 }
 
-/** Whether a failed poll says nothing about its venue: another process took it over, or this process was too late. */
+/** The codes of failures that say nothing about the venue: the poll was taken over, this process was late, or its ledger did not answer. */
+const OWN_FAULTS: ReadonlySet<unknown> = new Set(['process_late', 'lease_lost', 'budget_unavailable']);
+
 function isOwnFault({ code }: Error & { code?: unknown }): boolean {
-  return code === 'process_late' || code === 'lease_lost';
+  return OWN_FAULTS.has(code);
 }
 
 /** The failure of a poll of a late process: the deadline of the job or of the ledger may have passed because of it. */

@@ -242,7 +242,9 @@ export async function settleCoverage(
   });
   const rule = volumeRuleOf(venue);
   if (rule === undefined) return judged;
-  await inTurn((tx) => openTrades(tx, venue, rule, nowMs));
+  for (let hours = 0; hours < MAX_HOURS && !signal?.aborted; hours += 1) {
+    if ((await inTurn((tx) => openTrades(tx, venue, rule, nowMs))) === 0) break;
+  }
   for (let batch = 0; batch < MAX_BATCHES && !signal?.aborted; batch += 1) {
     const hours = await inTurn((tx) => judgeMarkets(tx, venue, rule, nowMs));
     judged += hours;
@@ -273,16 +275,15 @@ async function settlePolls(
   return judged.length;
 }
 
-/** Names the markets of the hours that are over. */
-async function openTrades(tx: Tx, venue: string, rule: VolumeRule, nowMs: number): Promise<number> {
-  for (let hours = 0; ; hours += 1) {
-    const [next] = await tx.query<{ startMs: number; isRead: boolean }>(NEXT_TRADES, [venue, rule.delayMs]);
-    if (next === undefined || hours >= MAX_HOURS) return hours;
-    const endMs = next.startMs + HOUR_MS;
-    const isLate = nowMs >= endMs + SETTLE_ANYWAY_MS;
-    if (nowMs < endMs + SETTLE_AFTER_MS || !(next.isRead || isLate)) return hours;
-    await tx.query(OPEN_TRADES, [venue, next.startMs, next.isRead ? null : 'not_compared', nowMs]);
-  }
+/** Names the markets of the next hour, when it is over. Returns the hours: one or none, because many of them would take long. */
+async function openTrades(tx: Tx, venue: string, rule: VolumeRule, nowMs: number): Promise<0 | 1> {
+  const [next] = await tx.query<{ startMs: number; isRead: boolean }>(NEXT_TRADES, [venue, rule.delayMs]);
+  if (next === undefined) return 0;
+  const endMs = next.startMs + HOUR_MS;
+  const isLate = nowMs >= endMs + SETTLE_ANYWAY_MS;
+  if (nowMs < endMs + SETTLE_AFTER_MS || !(next.isRead || isLate)) return 0;
+  await tx.query(OPEN_TRADES, [venue, next.startMs, next.isRead ? null : 'not_compared', nowMs]);
+  return 1;
 }
 
 async function judgeMarkets(tx: Tx, venue: string, rule: VolumeRule, nowMs: number): Promise<number> {

@@ -1,6 +1,6 @@
 import type { BookRecord, MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
-import { isHttpStatus } from '../errors.ts';
+import { isHttpStatus, VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
 import { readingSize } from '../http/answer-memory.ts';
 import { createBatchRoute } from '../http/batch-route.ts';
@@ -278,13 +278,16 @@ function createHistoryReader(
     });
 }
 
-/** Undefined without a usable archive. */
+/** Undefined without an archive. @throws VenueError, also for an answer without the time: a walk that knows no cutoff ends above the archive */
 async function readCutoff(client: KalshiClient, signal: AbortSignal): Promise<number | undefined> {
+  let answer: unknown;
   try {
-    const cutoffMs = parseVenueTimeMs(fieldOf(await client.getCutoff(signal), 'trades_created_ts'));
-    return cutoffMs === undefined ? undefined : Math.ceil(cutoffMs / 1000);
+    answer = await client.getCutoff(signal);
   } catch (error) {
-    if (isHttpStatus(error, [401, 403, 404])) return undefined;
+    if (isHttpStatus(error, [404])) return undefined;
     throw error;
   }
+  const cutoffMs = parseVenueTimeMs(fieldOf(answer, 'trades_created_ts'));
+  if (cutoffMs !== undefined) return Math.ceil(cutoffMs / 1000);
+  throw new VenueError(KALSHI, 'invalid_payload', 'historical cutoff: no time', { retryable: true });
 }

@@ -118,8 +118,10 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
       const parsed = identifyTrades(rows);
       parsed.skipped.push(...Array(unread).fill('pool'));
       const batch = report.counted('trades', rows.length + unread, parsed);
-      const { round, queue, roundAtMs } = page.position;
-      const isCaughtUp = round === undefined && queue.length === 0 && page.fault === undefined;
+      const { round, queue, roundAtMs, markets } = page.position;
+      // A feed that failed, or that a cache answered from before the change, is not in the queue, but in no trade of its market either.
+      const isRead = Object.values(markets).every(({ c, r }) => r >= c);
+      const isCaughtUp = round === undefined && queue.length === 0 && isRead && page.fault === undefined;
       return { ...batch, ...page, ...(isCaughtUp && { caughtUpMs: roundAtMs }) };
     },
 

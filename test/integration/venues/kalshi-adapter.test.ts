@@ -512,6 +512,16 @@ describe('the Kalshi adapter', () => {
       expect(page.truncated).toBeUndefined();
     });
 
+    it.each([
+      ['asks for a key', 401, {}, 'http_status'],
+      ['is refused', 403, {}, 'http_status'],
+      ['has no time', 200, { trades_created_at: '2026-01-01T00:00:00Z' }, 'invalid_payload'],
+    ])('fails, and does not end as complete, when the cutoff of the archive %s', async (_, status, body, code) => {
+      routes['/markets/trades'] = json(200, { trades: [print('t1', second)], cursor: '' });
+      routes['/historical/cutoff'] = json(status, body);
+      await expect(adapter.pollHistory(request, null, context)).rejects.toMatchObject({ code });
+    });
+
     it('reports the unread trades of an older market when the archive is closed', async () => {
       routes['/markets/trades'] = json(200, { trades: [], cursor: '' });
       routes['/historical/cutoff'] = json(200, { trades_created_ts: new Date(second * 1000).toISOString() });

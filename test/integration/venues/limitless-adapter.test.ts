@@ -131,6 +131,33 @@ describe('the Limitless adapter', () => {
     expect(requests(/events/)).toHaveLength(read.length);
   });
 
+  it('claims to have read all trades up to a round only when each feed of it was read', async () => {
+    const claims: (number | undefined)[] = [];
+    const follow = async (position: unknown) => {
+      let at = position;
+      for (let more = true; more; ) {
+        const page = await adapter.pollTrades(at, context);
+        at = page.position;
+        ({ more } = page);
+        if (!more) claims.push(page.caughtUpMs);
+      }
+      return at;
+    };
+    await followTrades();
+    const [{ path = '' } = {}] = requests(/events/);
+    venue.exchange.addFault({ host: 'limitless', kind: 'status500', path });
+    const position = await follow(null);
+    // Between two rounds nothing is due, and the feed is still not read.
+    venue.exchange.idle(1);
+    await follow(position);
+    expect(requests(/events/).filter((each) => each.path === path).length).toBeGreaterThan(1);
+    expect(claims).toEqual([undefined, undefined]);
+    venue.exchange.clearFaults();
+    venue.exchange.idle(31);
+    await follow(position);
+    expect(claims.at(-1)).toBeGreaterThan(0);
+  });
+
   it('stores its prices when the connection fails midway, and goes on there', async () => {
     const markets = await catalog();
     const ids = markets.flatMap(({ outcomes }) => outcomes.map((outcome) => outcome.outcomeId));
