@@ -107,11 +107,12 @@ export class JournalView {
 
   #receive({ changes, head, missed, upTo }: JournalBatch): void {
     if (this.#epoch !== head.epoch || missed) {
-      this.#epoch = head.epoch;
       this.#lastOf.clear();
       this.#lastOfVenue.clear();
       this.#floor = missed?.to ?? upTo;
       for (const listener of this.#resets) listener();
+      // Behind the resets, so that the next batch repeats one that failed.
+      this.#epoch = head.epoch;
     }
     for (const change of changes) this.#name(change);
     if (upTo < head.seq) return;

@@ -72,7 +72,10 @@ export class Categories {
     const markets = [...missing.values()];
     const found = await readCategories(this.#db, markets);
     const byKey = new Map(found.map((row) => [keyOf(row.venue, row.marketId), row.category]));
-    for (const key of missing.keys()) this.#known.set(key, { category: byKey.get(key) ?? null });
+    for (const key of missing.keys()) {
+      // A change that arrived during the read is the newer one.
+      if (!this.#known.has(key)) this.#known.set(key, { category: byKey.get(key) ?? null });
+    }
   }
 }
 

@@ -158,7 +158,13 @@ export class MarketHub {
     this.#head = batch.head;
     if (isNewEpoch) {
       this.#recent.clear();
-      this.#announceGap({ from: this.#seq + 1, to: batch.upTo, reason: 'epoch' }, batch.upTo);
+      try {
+        this.#announceGap({ from: this.#seq + 1, to: batch.upTo, reason: 'epoch' }, batch.upTo);
+      } catch (error) {
+        // The next batch announces it again.
+        this.#head = before;
+        throw error;
+      }
     } else if (batch.missed) {
       this.#recent.clear();
       this.#announceGap({ ...batch.missed, reason: 'expired' }, batch.missed.to);

@@ -168,7 +168,7 @@ async function openContext(
     {
       name: 'liveness',
       read: async () => metrics.stalled.set((await liveness(probed)).length > 0 ? 1 : 0),
-      forget: () => undefined,
+      forget: () => metrics.stalled.set(Number.NaN),
     },
     { name: 'lateness', read: async () => metrics.lateShare.set(processLag().share()), forget: () => undefined },
   );

@@ -211,9 +211,9 @@ export class ExecutableWatch {
     let startedMs = performance.now();
     for (const order of book.orders.values()) {
       const value = computedValue(read, order, context);
-      const before = order.value;
+      // A value counts as sent behind its last watcher, so that a failure at one of them is repeated for all.
+      if (value && order.value?.text !== value.text) this.#hand(value, order.begun());
       order.value = value;
-      if (value && before?.text !== value.text) this.#hand(value, order.begun());
       if (performance.now() - startedMs < SLICE_MS) continue;
       await nextTurn();
       startedMs = performance.now();

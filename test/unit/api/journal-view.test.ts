@@ -54,6 +54,21 @@ function pass({ clock, deliver }: Pick<ReturnType<typeof world>, 'clock' | 'deli
   deliver([]);
 }
 
+describe('the view of the journal', () => {
+  it('resets again with the next batch when a listener fails at the first one of another epoch', () => {
+    const { view, deliver } = world();
+    let resets = 0;
+    view.onReset(() => {
+      resets += 1;
+      if (resets === 1) throw new Error('unexpected');
+    });
+    expect(() => deliver([], { epoch: 'other' })).toThrow('unexpected');
+    deliver([], { epoch: 'other' });
+    deliver([], { epoch: 'other' });
+    expect(resets).toBe(2);
+  });
+});
+
 describe('a prepared answer', () => {
   it('stays valid until the journal names its market and one of its kinds', async () => {
     const run = world();
