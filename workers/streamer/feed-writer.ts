@@ -25,6 +25,8 @@ const MAX_REJECTED = 100;
 interface PartWrite {
   readonly part: number;
   readonly write: (tx: Tx) => Promise<void>;
+  /** Called after the commit. */
+  readonly onStored?: () => void;
 }
 
 interface WriterOptions {
@@ -54,6 +56,7 @@ export class FeedWriter {
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #isStopped = false;
+  #isFailing = false;
 
   constructor({ deps, venue, streamer, followed }: WriterOptions) {
     this.#deps = deps;
@@ -70,6 +73,11 @@ export class FeedWriter {
       onStored: () => void this.#streaks.succeeded('books'),
       onFailed: (error) => this.#failed('books', error),
     });
+  }
+
+  /** Whether changes wait because the last write of quotes, trades and gaps failed. */
+  get isFailing(): boolean {
+    return this.#isFailing;
   }
 
   quote(outcome: FeedOutcome, record: PriceRecord): void {
@@ -118,7 +126,10 @@ export class FeedWriter {
     clearTimeout(this.#timer);
     await this.#running;
     await this.#books.stop();
-    await this.#flush().catch((error: unknown) => this.#failed('last', error));
+    await this.#flush().catch((error: unknown) => {
+      this.#isFailing = true;
+      this.#failed('last', error);
+    });
     await this.#prices.end?.();
   }
 
@@ -140,8 +151,10 @@ export class FeedWriter {
   async #work(): Promise<void> {
     try {
       await this.#flush();
+      this.#isFailing = false;
       this.#streaks.succeeded('write');
     } catch (error) {
+      this.#isFailing = true;
       this.#failed('write', error);
       await delay(RETRY_MS, undefined, { ref: false });
     }
@@ -152,7 +165,11 @@ export class FeedWriter {
     this.#deps.partitions.forget();
     const { inARow, shouldLog } = this.#streaks.failed(what);
     const line = { venue: this.#venue, err: error, inARow };
-    this.#deps.log[shouldLog ? 'warn' : 'debug'](line, 'changes of a feed not stored; will retry');
+    const message =
+      what === 'last'
+        ? 'last changes of a feed not stored: its next reader begins with a gap'
+        : 'changes of a feed not stored; will retry';
+    this.#deps.log[shouldLog ? 'warn' : 'debug'](line, message);
   }
 
   async #flush(): Promise<void> {
@@ -205,6 +222,7 @@ export class FeedWriter {
       const ours = await heldParts(tx, this.#streamer, this.#venue, parts);
       for (const { part, write } of writes) if (ours.has(part)) await write(tx);
     });
+    for (const { onStored } of writes) onStored?.();
   }
 
   async #storeBooks(pending: readonly Pending<BookRecord>[]): Promise<void> {

@@ -58,6 +58,8 @@ export class PartFeed {
   readonly #open = new Set<string>();
   readonly #givenUp = new Map<string, number>();
   #seenAtMs: number | null;
+  #isMoved: boolean;
+  #isPlanned = false;
   #isOpen = false;
   #detail = '';
   #lastGap: string | undefined;
@@ -69,6 +71,7 @@ export class PartFeed {
     this.part = part;
     this.#options = options;
     this.#seenAtMs = seenAtMs;
+    this.#isMoved = seenAtMs === null;
     this.#connection = new FeedConnection({
       feed,
       now: deps.now,
@@ -96,6 +99,11 @@ export class PartFeed {
     return { state, detail: this.#detail, isSilent };
   }
 
+  /** Whether the gap since the former owner is stored, or no market has one. */
+  get isMoved(): boolean {
+    return this.#isMoved || (this.#isPlanned && this.#markets.size === 0);
+  }
+
   /** The subscribed outcomes. */
   get outcomes(): number {
     return this.#outcomes.size;
@@ -118,6 +126,7 @@ export class PartFeed {
     for (const marketId of removed) this.#forget(marketId);
     for (const market of added) this.#follow(market);
     if (added.length > 0) this.#connection.add(added);
+    this.#isPlanned = true;
     this.#noteMove(nowMs);
     if (!this.#isOpen && this.#markets.size > 0) {
       this.#isOpen = true;
@@ -179,11 +188,9 @@ export class PartFeed {
     const fromMs = this.#seenAtMs;
     if (fromMs === null || this.#markets.size === 0) return;
     this.#seenAtMs = null;
-    this.#openGap({
-      reason: 'moved',
-      affected: 'books',
-      fromMs: Math.min(fromMs, nowMs),
-      marketIds: [...this.#markets.keys()],
+    const gap = { reason: 'moved', affected: 'books', fromMs: Math.min(fromMs, nowMs) };
+    this.#openGap({ ...gap, marketIds: [...this.#markets.keys()] }, () => {
+      this.#isMoved = true;
     });
   }
 
@@ -293,21 +300,21 @@ export class PartFeed {
     }
   }
 
-  #openGap(gap: {
-    reason: string;
-    affected: string;
-    fromMs: number;
-    toMs?: number;
-    marketIds: readonly string[];
-  }): void {
+  #openGap(
+    gap: { reason: string; affected: string; fromMs: number; toMs?: number; marketIds: readonly string[] },
+    onStored: () => void = () => undefined,
+  ): void {
     const { writer, feed } = this.#options;
     const { marketIds, ...fields } = gap;
     const fresh = marketIds.filter((marketId) => gap.toMs !== undefined || !this.#open.has(marketId));
     const marketPks = fresh.flatMap((marketId) => this.#markets.get(marketId)?.pk ?? []);
-    if (marketPks.length === 0) return;
+    if (marketPks.length === 0) {
+      onStored();
+      return;
+    }
     if (gap.toMs === undefined) for (const marketId of fresh) this.#open.add(marketId);
     const opened = { ...fields, gap: uuidv7(), venue: feed.venue, marketPks };
-    writer.after({ part: this.part, write: (tx) => openGap(tx, opened) });
+    writer.after({ part: this.part, write: (tx) => openGap(tx, opened), onStored });
   }
 
   #recovered(marketId: string): void {

@@ -45,10 +45,12 @@ export function startFeeds({ deps, streamer, feeds, timing }: StreamerOptions): 
   async function holdParts(): Promise<void> {
     // A part that is claimed during the statement is not in its answer.
     const before = venues.map((venue) => ({ venue, parts: venue.parts }));
-    const { parts: held, streamers } = await reportFeeds(db, streamer, [
-      ...off,
-      ...venues.map((venue) => venue.report()),
-    ]);
+    const { parts: held, streamers } = await reportFeeds(
+      db,
+      streamer,
+      [...off, ...venues.map((venue) => venue.report())],
+      venues.flatMap((venue) => venue.seenParts),
+    );
     for (const { venue, parts } of before) venue.keep(parts, held);
     await inOrder(venues.map((venue) => () => venue.share(streamers)));
   }

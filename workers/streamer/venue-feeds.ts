@@ -75,6 +75,12 @@ export class VenueFeeds {
     return [...this.#held.keys()];
   }
 
+  /** The held parts whose changes until now are stored, with the gap since their former owners. */
+  get seenParts(): readonly FeedPart[] {
+    if (this.#writer.isFailing) return [];
+    return [...this.#held].flatMap(([part, { isMoved }]) => (isMoved ? { venue: this.venue, part } : []));
+  }
+
   /** Ends those of `parts` that another streamer has taken. */
   keep(parts: readonly number[], held: readonly FeedPart[]): void {
     const ours = new Set(held.filter(({ venue }) => venue === this.venue).map(({ part }) => part));
@@ -204,7 +210,8 @@ export class VenueFeeds {
   async #release(parts: readonly number[]): Promise<void> {
     const { deps, streamer } = this.#options;
     // A part that closes first would have no reader while this streamer renews its lease, when the statement fails.
-    await releaseParts(deps.db, streamer, this.venue, parts);
+    const seen = this.seenParts.map(({ part }) => part);
+    await releaseParts(deps.db, streamer, this.venue, parts, seen);
     for (const part of parts) this.#close(part);
   }
 

@@ -46,24 +46,30 @@ export function claimParts(
   return limit <= 0 ? Promise.resolve([]) : db.query(CLAIM, [venue, parts, limit, streamer, held]);
 }
 
-/** SQL that extends the leases of streamer `$1`, also one that ended while it was late: nobody else has read its part since. */
-export const RENEW_PARTS = `UPDATE feed_part SET lease_until = ${LEASE_END}, seen_at = clock_timestamp() WHERE owner = $1
-     RETURNING venue, part`;
+/**
+ * SQL that extends the leases of streamer `$1`, also one that ended while it was late: nobody else has read its part since. Seen are only the
+ * parts of `$2` and `$3`, venues and numbers: a claim whose answer was lost has an owner that does not read it.
+ */
+export const RENEW_PARTS = `UPDATE feed_part SET lease_until = ${LEASE_END},
+       seen_at = CASE WHEN (venue, part) IN (SELECT * FROM unnest($2::text[], $3::int[])) THEN clock_timestamp() ELSE seen_at END
+     WHERE owner = $1 RETURNING venue, part`;
 
 const RELEASE = sql(
   'release_feed_parts',
-  `UPDATE feed_part SET owner = NULL, lease_until = NULL, seen_at = clock_timestamp()
+  `UPDATE feed_part SET owner = NULL, lease_until = NULL,
+     seen_at = CASE WHEN part = ANY ($4::int[]) THEN clock_timestamp() ELSE seen_at END
    WHERE owner = $1 AND venue = $2 AND part = ANY ($3::int[])`,
 );
 
-/** Gives parts back, so that another streamer takes them at once. */
+/** Gives parts back, so that another streamer takes them at once. `seen`: those whose changes until now are stored. */
 export async function releaseParts(
   db: Queryable,
   streamer: string,
   venue: string,
   parts: readonly number[],
+  seen: readonly number[] = parts,
 ): Promise<void> {
-  if (parts.length > 0) await db.query(RELEASE, [streamer, venue, parts]);
+  if (parts.length > 0) await db.query(RELEASE, [streamer, venue, parts, seen]);
 }
 
 const HELD = sql('held_feed_parts', `${heldPartsSql('$1', '$2')} AND part = ANY ($3::int[])`);

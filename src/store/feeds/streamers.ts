@@ -55,7 +55,7 @@ const REPORT = sql(
    reported AS (
      INSERT INTO feed_streamer (streamer, venue, state, reason, subscribed, messages_per_second, lag_ms, next_try_at, reported_at, state_since)
      SELECT $1, r.*, clock_timestamp(), clock_timestamp()
-     FROM unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::float8[], $8::timestamptz[]) r
+     FROM unnest($4::text[], $5::text[], $6::text[], $7::int[], $8::float8[], $9::float8[], $10::timestamptz[]) r
      ON CONFLICT (streamer, venue) DO UPDATE SET state = excluded.state, reason = excluded.reason, subscribed = excluded.subscribed,
        messages_per_second = excluded.messages_per_second, lag_ms = excluded.lag_ms, next_try_at = excluded.next_try_at, reported_at = excluded.reported_at,
        state_since = CASE WHEN feed_streamer.state = excluded.state AND ${isIdle('feed_streamer')} = ${isIdle('excluded')}
@@ -73,10 +73,20 @@ interface Standing {
   readonly streamers: number;
 }
 
-/** Stores the states of one streamer, which proves that it runs, and extends its leases. Forgets streamers that ended. */
-export async function reportFeeds(db: Queryable, streamer: string, reports: readonly FeedReport[]): Promise<Standing> {
+/**
+ * Stores the states of one streamer, which proves that it runs, and extends its leases. `seen`: the parts that it reads, and whose changes
+ * until now are stored. Forgets streamers that ended.
+ */
+export async function reportFeeds(
+  db: Queryable,
+  streamer: string,
+  reports: readonly FeedReport[],
+  seen: readonly FeedPart[] = [],
+): Promise<Standing> {
   const [standing] = await db.query<Standing>(REPORT, [
     streamer,
+    seen.map(({ venue }) => venue),
+    seen.map(({ part }) => part),
     reports.map(({ venue }) => venue),
     reports.map(({ state }) => state),
     // A text that Postgres refuses would cost the streamer its leases.

@@ -97,15 +97,34 @@ describe('parts of a feed', () => {
     ]);
     expect((await claimParts(db, 'b', wanted)).map(({ part }) => part)).toEqual([2]);
     expect(await heldParts(db, 'b', 'kalshi', [0, 2])).toEqual(new Set([2]));
-    expect((await reportFeeds(db, 'a', [])).parts).toHaveLength(2);
+    expect((await reportFeeds(db, 'a', [], [{ venue: 'kalshi', part: 0 }])).parts).toHaveLength(2);
     await db.query(EXPIRE, ['a']);
     const taken = await claimParts(db, 'b', wanted);
-    expect(taken.map(({ part }) => part)).toEqual([0, 1]);
-    expect(taken.every(({ seenAtMs }) => seenAtMs !== null)).toBe(true);
+    expect(taken).toEqual([
+      { venue: 'kalshi', part: 0, seenAtMs: expect.any(Number) },
+      // Its owner did not say that it reads it.
+      { venue: 'kalshi', part: 1, seenAtMs: null },
+    ]);
     expect(await heldParts(db, 'a', 'kalshi', [0, 1])).toEqual(new Set());
     expect((await reportFeeds(db, 'a', [])).parts).toEqual([]);
     await releaseParts(db, 'b', 'kalshi', [1]);
     expect(await claimParts(db, 'a', wanted)).toMatchObject([{ part: 1 }]);
+  });
+
+  it('keep the time of the last read when a claim or a release stored nothing since', async () => {
+    const { db } = test;
+    const wanted = { venue: 'polymarket', parts: 1, limit: 1 };
+    const part = { venue: 'polymarket', part: 0 };
+    await createParts(db, 'polymarket', 1);
+    await claimParts(db, 'reader', wanted);
+    await reportFeeds(db, 'reader', [], [part]);
+    await releaseParts(db, 'reader', 'polymarket', [0], []);
+    const [claimed] = await claimParts(db, 'lost', wanted);
+    await reportFeeds(db, 'lost', []);
+    expect(await claimParts(db, 'lost', wanted)).toEqual([claimed]);
+    await releaseParts(db, 'lost', 'polymarket', [0]);
+    const [released] = await claimParts(db, 'next', wanted);
+    expect(released?.seenAtMs).toBeGreaterThan(claimed?.seenAtMs ?? Number.POSITIVE_INFINITY);
   });
 
   it('stay with an owner that was late while nobody took them', async () => {
