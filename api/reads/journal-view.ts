@@ -107,11 +107,12 @@ export class JournalView {
 
   #receive({ changes, head, missed, upTo }: JournalBatch): void {
     if (this.#epoch !== head.epoch || missed) {
+      // Until each listener is reset no answer is valid, and the next batch repeats a reset that failed.
+      this.#epoch = undefined;
       this.#lastOf.clear();
       this.#lastOfVenue.clear();
       this.#floor = missed?.to ?? upTo;
       for (const listener of this.#resets) listener();
-      // Behind the resets, so that the next batch repeats one that failed.
       this.#epoch = head.epoch;
     }
     for (const change of changes) this.#name(change);

@@ -1,13 +1,12 @@
 /**
  * Database connections of each process. A worker process has another one for its presence, an aggregator one for the publisher, and each
- * process has its queue connections (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 105
+ * process has its queue connections (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 100
  * connections: `max_connections` of 200 is enough for two of each.
  */
 export const DATABASE_POOL_SIZE = {
   api: 10,
   poller: 8,
-  // A day for the archive, the upkeep of the storage and a backtest each hold one for minutes, beside candles and snapshots.
-  aggregator: 9,
+  aggregator: 6,
   alerter: 6,
   deliverer: 16,
   // Per venue one write of quotes and one of books, beside the leases and the choice of markets.
@@ -20,9 +19,12 @@ const SHARE = { full: 1, half: 1 / 2, quarter: 1 / 4 } as const;
 export type DatabasePools = keyof typeof SHARE;
 export const DATABASE_POOLS = Object.keys(SHARE) as [DatabasePools, ...DatabasePools[]];
 
+/** A day for the archive, the upkeep of the storage and a backtest each hold one for minutes, beside candles and snapshots. */
+const FEWEST: Partial<Record<keyof typeof DATABASE_POOL_SIZE, number>> = { aggregator: 4 };
+
 /** The connections that a process opens to the database at most. */
 export function poolSizeOf(name: keyof typeof DATABASE_POOL_SIZE, pools: DatabasePools = 'full'): number {
-  return Math.ceil(DATABASE_POOL_SIZE[name] * SHARE[pools]);
+  return Math.max(FEWEST[name] ?? 1, Math.ceil(DATABASE_POOL_SIZE[name] * SHARE[pools]));
 }
 
 /**

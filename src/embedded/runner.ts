@@ -230,7 +230,7 @@ function optionsOf(young: string, { NODE_OPTIONS: given }: Environment): string 
   return [young, hasFewCores() && ONE_HELPER, given].filter(Boolean).join(' ');
 }
 
-/** Six processes in one wait for the same core, so more connections only take memory: a session has up to 20 MB. */
+/** Six processes in one wait for the same core, so more connections only take memory: a session has up to 17 MB. */
 function defaultPools({ isSmall }: RunnerOptions, isEmbedded: boolean): DatabasePools | undefined {
   if (isSmall === true) return 'quarter';
   return isEmbedded && hasFewCores() ? 'half' : undefined;

@@ -5,7 +5,13 @@ import { quarantine } from '../../src/store/catalog/quarantine.ts';
 import { type Lease, LeaseLostError, type Leases, newLeaseToken } from '../../src/store/db/leases.ts';
 import { isDatabaseUnavailable } from '../../src/store/db/tx.ts';
 import { emitBalanceChanges } from '../../src/store/wallets/events.ts';
-import { advanceBalances, claimWallets, WALLET_LEASES, type WalletLease } from '../../src/store/wallets/wallets.ts';
+import {
+  advanceBalances,
+  claimWallets,
+  noteBalancesAnswered,
+  WALLET_LEASES,
+  type WalletLease,
+} from '../../src/store/wallets/wallets.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
 import { followActivity, isHostAway, rereadActivity, type WalletReport } from '../polling/wallet-activity.ts';
@@ -103,6 +109,7 @@ async function compareBalances(
   // Balances are compared as a whole and not stored one by one, so only the rejected ones count as received.
   metrics.receivedRecords.inc({ venue, kind: 'wallets' }, rejected.length);
   if (!read) {
+    await db.transaction((tx) => noteBalancesAnswered(tx, lease));
     log.debug({ venue }, 'balances not compared: they changed during the read');
     return;
   }

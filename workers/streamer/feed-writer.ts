@@ -126,10 +126,13 @@ export class FeedWriter {
     clearTimeout(this.#timer);
     await this.#running;
     await this.#books.stop();
-    await this.#flush().catch((error: unknown) => {
+    try {
+      await this.#flush();
+      this.#isFailing = false;
+    } catch (error) {
       this.#isFailing = true;
       this.#failed('last', error);
-    });
+    }
     await this.#prices.end?.();
   }
 

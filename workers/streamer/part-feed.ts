@@ -127,6 +127,8 @@ export class PartFeed {
     for (const market of added) this.#follow(market);
     if (added.length > 0) this.#connection.add(added);
     this.#isPlanned = true;
+    // No market lost anything until now.
+    if (this.#seenAtMs !== null && this.#markets.size === 0) this.#seenAtMs = nowMs;
     this.#noteMove(nowMs);
     if (!this.#isOpen && this.#markets.size > 0) {
       this.#isOpen = true;

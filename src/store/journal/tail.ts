@@ -133,6 +133,7 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     if (!isContinued) {
       position = next.seq;
       lastAt = undefined;
+      failedAt.clear();
     }
     const changes = isContinued ? found.changes : [];
     // Numbers are dense, so retention dropped the changes of a hole before this read.

@@ -69,18 +69,19 @@ export function pollAges(db: Queryable, venues: readonly string[]): Promise<Poll
   return db.query(POLL_AGES, [venues]);
 }
 
-/** The claim of the last complete read of the balances: a claim alone says nothing about a host that refuses. */
-const LAST_READ = "coalesce((d.balance_position->>'readAt')::timestamptz, d.created_at)";
+/** The claim of the last poll that the venue answered: a claim alone says nothing about a host that refuses. */
+const LAST_ANSWER = `coalesce(greatest((d.balance_position->>'readAt')::timestamptz, (d.balance_position->>'answeredAt')::timestamptz),
+  d.created_at)`;
 
 const WALLET_AGES = sql(
   'wallet_ages',
-  `SELECT d.venue, extract(epoch FROM clock_timestamp() - min(${LAST_READ}))::float AS seconds FROM watched_wallet d
+  `SELECT d.venue, extract(epoch FROM clock_timestamp() - min(${LAST_ANSWER}))::float AS seconds FROM watched_wallet d
    WHERE d.venue = ANY ($1::text[]) AND d.failures = 0 AND EXISTS (
      SELECT FROM wallet a WHERE a.watched_pk = d.pk AND a.deleted_at IS NULL)
    GROUP BY d.venue`,
 );
 
-/** Seconds since the last complete read of the wallet that was not read for the longest time, or since its start before the first, for venues with readable wallets. */
+/** Seconds since the venue last answered for the longest waiting wallet, or since its start before the first, for venues with readable wallets. */
 export async function walletAges(db: Queryable, venues: readonly string[]): Promise<Map<string, number>> {
   const rows = await db.query<{ venue: string; seconds: number }>(WALLET_AGES, [venues]);
   return new Map(rows.map(({ venue, seconds }) => [venue, seconds]));

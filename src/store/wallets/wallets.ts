@@ -213,6 +213,16 @@ export function advanceBalances(tx: Queryable, lease: WalletLease): Promise<void
   return moveBalances(tx, lease, lease.claimedAt);
 }
 
+const noteAnswer = WALLET_LEASES.advancing(
+  'note_wallet_answer',
+  (at) => `balance_position = coalesce(balance_position, '{}') || jsonb_build_object('answeredAt', ${at}::text)`,
+);
+
+/** Notes a poll that the venue answered, although its balances could not be compared. */
+export function noteBalancesAnswered(tx: Queryable, lease: WalletLease): Promise<void> {
+  return noteAnswer(tx, lease, lease.claimedAt);
+}
+
 /** Rows per transaction. */
 const BATCH = 1_000;
 

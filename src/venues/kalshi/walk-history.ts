@@ -57,7 +57,7 @@ export async function readHistoryPage(
     const list = (parameters: Parameters) => routes.list(at.route, parameters);
     page = await readStretch(at.left, { list, nowMs, settings });
   } catch (error) {
-    // An archive that is absent or requires a key must not make the walk fail permanently.
+    // An archive that is absent or requires a key must not make the walk fail permanently while the cutoff is known.
     if (at.route !== 'archive' || !isHttpStatus(error, [401, 403, 404])) throw error;
     return withoutArchive(request, at, routes);
   }
@@ -86,7 +86,15 @@ async function follow(
   const oldest = Math.min(at.left.next, page.rows.at(-1)?.second ?? at.left.next);
   const { floor } = at.left;
   if (at.route === 'live' && oldest > floor) {
-    const cutoff = await routes.cutoffSecond();
+    let cutoff: number | undefined;
+    try {
+      cutoff = await routes.cutoffSecond();
+    } catch (error) {
+      // The next call asks again behind these rows, which are stored by then.
+      if (oldest >= at.left.next) throw error;
+      const rest: HistoryPosition = { ...at, left: startAt(oldest, floor), idlePages: 0 };
+      return { rows, position: rest, reachedMs: reachedAbove(request, oldest), more: true };
+    }
     if (cutoff !== undefined && rangeOf(request).from < cutoff + CUTOFF_MARGIN_SECONDS) {
       const archive: HistoryPosition = { v: 1, route: 'archive', left: startAt(oldest, floor), idlePages: 0 };
       return { rows, position: archive, reachedMs: reachedAbove(request, oldest), more: true };

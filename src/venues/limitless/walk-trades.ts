@@ -44,9 +44,17 @@ function isDue({ v, c, r }: Tracked, nowMs: number): boolean {
   return r < c || (c > 0 && nowMs >= confirmMs && r < confirmMs) || (v !== '0' && nowMs - r >= REREAD_MS);
 }
 
+/** The feed of a market that left the listing is given up after this time. */
+const GONE_FOR_MS = 3_600_000;
+
 /** Whether a market that left the listing can have no further trades. */
 function isSpent({ c, r, gone }: Tracked): boolean {
   return gone === 1 && r >= c + CONFIRM_MS;
+}
+
+/** Whether a market left the listing long ago, and the venue did not serve its last trades since. */
+function isGivenUp({ c, r, gone }: Tracked, nowMs: number): boolean {
+  return gone === 1 && r < c && nowMs - c >= GONE_FOR_MS;
 }
 
 interface ListedVolume {
@@ -221,15 +229,19 @@ async function readListing(at: TradePosition, round: Round, nowMs: number, sourc
 /** Markets that the round did not list are read to their end. A round that was cut short says nothing about them. */
 function endRound(at: Omit<TradePosition, 'round'>, nowMs: number, stop: string | undefined): TradePage {
   const markets: Record<string, Tracked> = {};
+  const givenUp: string[] = [];
   for (const [slug, market] of Object.entries(at.markets)) {
     const isGone = stop === undefined && market.s !== at.roundAtMs && market.gone === undefined;
-    if (!isSpent(market)) markets[slug] = isGone ? { ...market, c: nowMs, gone: 1 } : market;
+    if (stop === undefined && isGivenUp(market, nowMs)) givenUp.push(slug);
+    else if (!isSpent(market)) markets[slug] = isGone ? { ...market, c: nowMs, gone: 1 } : market;
   }
   const queue = dueOf(Object.keys(markets), markets, nowMs);
   const stillListed = Object.entries(at.feedless ?? {}).filter(([, { s }]) => stop !== undefined || s === at.roundAtMs);
   const position = { ...at, markets, feedless: Object.fromEntries(stillListed), queue };
   const page = { rows: [], unread: 0, position, more: queue.length > 0 };
-  return stop === undefined ? page : { ...page, truncated: `round over the listing: ${stop}` };
+  if (stop !== undefined) return { ...page, truncated: `round over the listing: ${stop}` };
+  const lost = `last trades of ${givenUp.length} markets that left the listing, such as ${givenUp[0]}: the venue does not serve them`;
+  return givenUp.length === 0 ? page : { ...page, truncated: lost };
 }
 
 function dueOf(slugs: readonly string[], markets: Readonly<Record<string, Tracked>>, nowMs: number): string[] {
@@ -312,7 +324,7 @@ async function readFeedOf(
 
 /** A market that the venue does not know any more, or that has no feed, has nothing to read. */
 function withoutFeed(error: unknown): StretchRead {
-  if (!isHttpStatus(error, [400, 404])) throw error;
+  if (!isHttpStatus(error, [400, 404, 410])) throw error;
   return { rows: [], ageMs: 0 };
 }
 

@@ -516,11 +516,17 @@ describe('the Kalshi adapter', () => {
       ['asks for a key', 401, {}, 'http_status'],
       ['is refused', 403, {}, 'http_status'],
       ['has no time', 200, { trades_created_at: '2026-01-01T00:00:00Z' }, 'invalid_payload'],
-    ])('fails, and does not end as complete, when the cutoff of the archive %s', async (_, status, body, code) => {
-      routes['/markets/trades'] = json(200, { trades: [print('t1', second)], cursor: '' });
-      routes['/historical/cutoff'] = json(status, body);
-      await expect(adapter.pollHistory(request, null, context)).rejects.toMatchObject({ code });
-    });
+    ])(
+      'keeps the live trades, then fails and does not end as complete when the cutoff of the archive %s',
+      async (_, status, body, code) => {
+        routes['/markets/trades'] = json(200, { trades: [print('t1', second)], cursor: '' });
+        routes['/historical/cutoff'] = json(status, body);
+        const live = await adapter.pollHistory(request, null, context);
+        expect(live).toMatchObject({ more: true, records: [{ tradeId: 't1' }], reachedMs: (second + 1) * 1000 });
+        const position: unknown = JSON.parse(JSON.stringify(live.position));
+        await expect(adapter.pollHistory(request, position, context)).rejects.toMatchObject({ code });
+      },
+    );
 
     it('reports the unread trades of an older market when the archive is closed', async () => {
       routes['/markets/trades'] = json(200, { trades: [], cursor: '' });

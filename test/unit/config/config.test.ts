@@ -186,11 +186,11 @@ describe('loadConfig', () => {
   it('opens the part of the connections that DATABASE_POOLS names, and at least one', () => {
     const sizes = (pools?: string) => {
       const { databasePools } = loadConfig({ ...NEEDED, ...(pools && { DATABASE_POOLS: pools }) });
-      return [poolSizeOf('poller', databasePools), poolSizeOf('streamer', databasePools)];
+      return (['poller', 'streamer', 'aggregator'] as const).map((name) => poolSizeOf(name, databasePools));
     };
-    expect(sizes()).toEqual([8, 10]);
-    expect(sizes('half')).toEqual([4, 5]);
-    expect(sizes('quarter')).toEqual([2, 3]);
+    expect(sizes()).toEqual([8, 10, 6]);
+    expect(sizes('half')).toEqual([4, 5, 4]);
+    expect(sizes('quarter')).toEqual([2, 3, 4]);
     expect(() => sizes('third')).toThrow(/DATABASE_POOLS/);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { walletAges } from '../../../../src/store/marks/backlog.ts';
-import { advanceBalances, claimWallets } from '../../../../src/store/wallets/wallets.ts';
+import { advanceBalances, claimWallets, noteBalancesAnswered } from '../../../../src/store/wallets/wallets.ts';
 import { anAccount } from '../../../factories/alerts.ts';
 import { aWatchedWallet } from '../../../factories/wallets.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
@@ -32,13 +32,15 @@ describe('claimWallets', () => {
 });
 
 describe('walletAges', () => {
-  it('counts from the last complete read, and not from a claim that read nothing', async () => {
+  it('counts from the last poll that the venue answered, and not from a claim that read nothing', async () => {
     await aWatchedWallet(test.db, { accountId: await anAccount(test.db), venue: 'aged' });
     await test.db.query(AGE, ['aged']);
     const claim = async () => (await claimWallets(test.db, { venue: 'aged', token: 't', limit: 1, everyMs: 1 }))[0];
     const lease = await claim();
     if (!lease) throw new Error('nothing to claim');
     expect((await walletAges(test.db, ['aged'])).get('aged')).toBeGreaterThan(3_000);
+    await test.db.transaction((tx) => noteBalancesAnswered(tx, lease));
+    expect((await walletAges(test.db, ['aged'])).get('aged')).toBeLessThan(3_000);
     await test.db.transaction((tx) => advanceBalances(tx, lease));
     expect((await walletAges(test.db, ['aged'])).get('aged')).toBeLessThan(3_000);
   });

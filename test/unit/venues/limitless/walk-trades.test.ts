@@ -249,6 +249,32 @@ describe('readTradePage', () => {
     expect(rejections).toEqual([NOW_MS - 600]);
   });
 
+  it('gives up the feed of a market that left the listing an hour ago, and reports its last trades as lost', async () => {
+    const venue = new Venue();
+    venue.feeds.set('a', { volume: '5', events: [event(500)] });
+    venue.feeds.set('b', { volume: '5', events: [event(600)] });
+    await venue.follow();
+    venue.gone.set('a', {
+      volume: '5',
+      events: [],
+      error: new VenueError('limitless', 'http_status', 'HTTP 500', { retryable: true }),
+    });
+    venue.feeds.delete('a');
+    const lost: string[] = [];
+    const isKept = () => Object.hasOwn(venue.markets, 'a');
+    const note = ({ truncated }: TradePage) => {
+      if (truncated?.includes('left the listing')) lost.push(truncated);
+    };
+    venue.nowMs += 20_000;
+    await venue.follow(note);
+    venue.nowMs += 3_500_000;
+    await venue.follow(note);
+    expect([isKept(), lost]).toEqual([true, []]);
+    venue.nowMs += 200_000;
+    await venue.follow(note);
+    expect([isKept(), lost.length]).toEqual([false, 1]);
+  });
+
   it('goes on in a long feed at the next call, with places that new rows do not move', async () => {
     const events = Array.from({ length: 450 }, (_, index) => event(1_000 + index * 10));
     const venue = new Venue();
