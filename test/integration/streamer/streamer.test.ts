@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { enabledVenues } from '../../../api/reads/venue-catalog.ts';
 import type { Exchange } from '../../../sim/exchange.ts';
 import type { Config } from '../../../src/config/config.ts';
-import { sql } from '../../../src/store/db/tx.ts';
+import { Database, type Statement, sql } from '../../../src/store/db/tx.ts';
+import { createParts } from '../../../src/store/feeds/parts.ts';
 import { readFeedStates } from '../../../src/store/feeds/streamers.ts';
 import { findPlaces, ledgerTape, storedTapes } from '../../e2e/venue-ledger.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -19,6 +20,11 @@ import {
   storeCatalog,
 } from './streamer-harness.ts';
 
+const SEEN_BEFORE = sql('test_seen_before', `UPDATE feed_part SET seen_at = clock_timestamp() - interval '1 hour'`);
+const MOVED_FOR = sql(
+  'test_moved_for',
+  `SELECT extract(epoch FROM clock_timestamp() - from_at)::float AS seconds FROM feed_gap WHERE reason = 'moved'`,
+);
 const OWNERS = sql('test_part_owners', 'SELECT part, owner FROM feed_part WHERE owner IS NOT NULL ORDER BY part');
 const GAPS = sql('test_feed_gaps', 'SELECT reason, to_at IS NULL AS is_open FROM feed_gap');
 const BOOKS = sql('test_feed_books', 'SELECT count(*)::int AS books FROM book_latest');
@@ -199,6 +205,30 @@ describe('two streamers', () => {
     await first.stop();
     expect(await owners()).toEqual([]);
     expect(await stateOf('polymarket')).toMatchObject({ state: 'stopped' });
+  });
+});
+
+describe('a streamer whose claim has no answer', () => {
+  it('records the whole time since the former reader, although it renewed the lease before it read the part', async () => {
+    await storeCatalog(test.db, config, 'polymarket');
+    await createParts(test.db, 'polymarket', 5);
+    await test.db.query(SEEN_BEFORE);
+    let lost = 0;
+    class AnswerLost extends Database {
+      override async query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+        const rows = await super.query<Row>(statement, values);
+        if (statement.name !== 'claim_feed_parts' || rows.length === 0 || lost > 0) return rows;
+        lost += 1;
+        throw new Error('the answer was lost');
+      }
+    }
+    start('polymarket', 'a', new AnswerLost(test.db.dataSource));
+    const moved = await eventually(
+      () => test.db.query<{ seconds: number }>(MOVED_FOR),
+      (rows) => rows.length > 0,
+    );
+    expect(lost).toBe(1);
+    for (const { seconds } of moved) expect(seconds).toBeGreaterThan(3_000);
   });
 });
 

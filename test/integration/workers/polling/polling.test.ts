@@ -316,6 +316,19 @@ describe('a poll that fails', () => {
     expect(await state()).toMatchObject({ lastError: null });
   });
 
+  it('because its request budget did not answer keeps the reason in its state, and counts nothing', async () => {
+    const message = 'the request budget did not answer';
+    const unanswered = () => new VenueError(venue, 'budget_unavailable', message, { retryable: true });
+    const adapter = adapterOf(() => Promise.reject(unanswered()));
+    await poll(adapter);
+    await poll(adapter);
+    expect(await state()).toMatchObject({
+      isLeased: false,
+      lastError: expect.stringContaining(message),
+      consecutiveFailures: 0,
+    });
+  });
+
   it('half-way keeps the stored pages, and continues after them', async () => {
     const good = pagesOf(THREE_PAGES);
     let isDown = true;
