@@ -126,13 +126,7 @@ export class FeedWriter {
     clearTimeout(this.#timer);
     await this.#running;
     await this.#books.stop();
-    try {
-      await this.#flush();
-      this.#isFailing = false;
-    } catch (error) {
-      this.#isFailing = true;
-      this.#failed('last', error);
-    }
+    await this.#flush().catch((error: unknown) => this.#failed('last', error));
     await this.#prices.end?.();
   }
 
@@ -154,10 +148,8 @@ export class FeedWriter {
   async #work(): Promise<void> {
     try {
       await this.#flush();
-      this.#isFailing = false;
       this.#streaks.succeeded('write');
     } catch (error) {
-      this.#isFailing = true;
       this.#failed('write', error);
       await delay(RETRY_MS, undefined, { ref: false });
     }
@@ -205,7 +197,9 @@ export class FeedWriter {
         await storePage(this.#deps, this.#tradeStore, rejectUntimely(this.#deps, batch), origin);
       }
       if (writes.length > 0) await this.#writeParts(writes);
+      this.#isFailing = false;
     } catch (error) {
+      this.#isFailing = true;
       // Every write may run again. A quote that changed meanwhile is the newer one.
       this.#quotes = new Map([...quotes, ...this.#quotes]);
       this.#trades = [...trades, ...this.#trades];

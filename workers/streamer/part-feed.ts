@@ -59,7 +59,6 @@ export class PartFeed {
   readonly #givenUp = new Map<string, number>();
   #seenAtMs: number | null;
   #isMoved: boolean;
-  #isPlanned = false;
   #isOpen = false;
   #detail = '';
   #lastGap: string | undefined;
@@ -101,7 +100,7 @@ export class PartFeed {
 
   /** Whether the gap since the former owner is stored, or no market has one. */
   get isMoved(): boolean {
-    return this.#isMoved || (this.#isPlanned && this.#markets.size === 0);
+    return this.#isMoved;
   }
 
   /** The subscribed outcomes. */
@@ -126,9 +125,6 @@ export class PartFeed {
     for (const marketId of removed) this.#forget(marketId);
     for (const market of added) this.#follow(market);
     if (added.length > 0) this.#connection.add(added);
-    this.#isPlanned = true;
-    // No market lost anything until now.
-    if (this.#seenAtMs !== null && this.#markets.size === 0) this.#seenAtMs = nowMs;
     this.#noteMove(nowMs);
     if (!this.#isOpen && this.#markets.size > 0) {
       this.#isOpen = true;
@@ -188,7 +184,7 @@ export class PartFeed {
   /** Between its former owner and this one nobody read the part. */
   #noteMove(nowMs: number): void {
     const fromMs = this.#seenAtMs;
-    if (fromMs === null || this.#markets.size === 0) return;
+    if (fromMs === null) return;
     this.#seenAtMs = null;
     const gap = { reason: 'moved', affected: 'books', fromMs: Math.min(fromMs, nowMs) };
     this.#openGap({ ...gap, marketIds: [...this.#markets.keys()] }, () => {

@@ -47,8 +47,8 @@ export function claimParts(
 }
 
 /**
- * SQL that extends the leases of streamer `$1`, also one that ended while it was late: nobody else has read its part since. Seen are only the
- * parts of `$2` and `$3`, venues and numbers: a claim whose answer was lost has an owner that does not read it.
+ * SQL that extends the leases of streamer `$1`, also one that ended while it was late: nobody else has read its part since. Only the parts
+ * of `$2` and `$3`, venues and numbers, count as seen: a claim whose answer was lost has an owner that does not read its part.
  */
 export const RENEW_PARTS = `UPDATE feed_part SET lease_until = ${LEASE_END},
        seen_at = CASE WHEN (venue, part) IN (SELECT * FROM unnest($2::text[], $3::int[])) THEN clock_timestamp() ELSE seen_at END
@@ -67,7 +67,7 @@ export async function releaseParts(
   streamer: string,
   venue: string,
   parts: readonly number[],
-  seen: readonly number[] = parts,
+  seen: readonly number[],
 ): Promise<void> {
   if (parts.length > 0) await db.query(RELEASE, [streamer, venue, parts, seen]);
 }

@@ -81,7 +81,10 @@ const WALLET_AGES = sql(
    GROUP BY d.venue`,
 );
 
-/** Seconds since the venue last answered for the longest waiting wallet, or since its start before the first, for venues with readable wallets. */
+/**
+ * Seconds since the venue last answered for the longest waiting wallet, or since its start before the first answer, for venues with readable
+ * wallets.
+ */
 export async function walletAges(db: Queryable, venues: readonly string[]): Promise<Map<string, number>> {
   const rows = await db.query<{ venue: string; seconds: number }>(WALLET_AGES, [venues]);
   return new Map(rows.map(({ venue, seconds }) => [venue, seconds]));

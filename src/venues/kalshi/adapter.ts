@@ -278,7 +278,10 @@ function createHistoryReader(
     });
 }
 
-/** Undefined without an archive. @throws VenueError, also for an answer without the time: a walk that knows no cutoff ends above the archive */
+/**
+ * Undefined without an archive.
+ * @throws VenueError, also for an answer without the time: a walk without a cutoff ends above the archive
+ */
 async function readCutoff(client: KalshiClient, signal: AbortSignal): Promise<number | undefined> {
   let answer: unknown;
   try {

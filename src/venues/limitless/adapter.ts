@@ -106,12 +106,7 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
-      const {
-        rows,
-        unread: pools,
-        truncated,
-        ...page
-      } = await readTradePage(position, context.now(), tradeSettings, {
+      const { rows, unread, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, {
         async listMarkets(query) {
           const answer = await client.listMarkets(query, context.signal);
           directory.learn(answer.rows);
@@ -121,13 +116,13 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
       });
       report.truncated('trades', truncated);
       const parsed = identifyTrades(rows);
-      parsed.skipped.push(...Array(pools).fill('pool'));
-      const batch = report.counted('trades', rows.length + pools, parsed);
+      parsed.skipped.push(...Array(unread).fill('pool'));
+      const batch = report.counted('trades', rows.length + unread, parsed);
       const { round, queue, roundAtMs, markets } = page.position;
       const isEnd = round === undefined && queue.length === 0 && page.fault === undefined;
       // A feed that failed, or that a cache answered from before the change, has left the queue, although its trades were not read.
-      const unread = Object.values(markets).filter(({ c, r }) => r < c);
-      const caughtUpMs = Math.min(roundAtMs, ...unread.map(({ r }) => r));
+      const behind = Object.values(markets).filter(({ c, r }) => r < c);
+      const caughtUpMs = Math.min(roundAtMs, ...behind.map(({ r }) => r));
       return { ...batch, ...page, ...(isEnd && caughtUpMs > 0 && { caughtUpMs }) };
     },
 

@@ -107,7 +107,7 @@ describe('parts of a feed', () => {
     ]);
     expect(await heldParts(db, 'a', 'kalshi', [0, 1])).toEqual(new Set());
     expect((await reportFeeds(db, 'a', [])).parts).toEqual([]);
-    await releaseParts(db, 'b', 'kalshi', [1]);
+    await releaseParts(db, 'b', 'kalshi', [1], [1]);
     expect(await claimParts(db, 'a', wanted)).toMatchObject([{ part: 1 }]);
   });
 
@@ -122,7 +122,7 @@ describe('parts of a feed', () => {
     const [claimed] = await claimParts(db, 'lost', wanted);
     await reportFeeds(db, 'lost', []);
     expect(await claimParts(db, 'lost', wanted)).toEqual([claimed]);
-    await releaseParts(db, 'lost', 'polymarket', [0]);
+    await releaseParts(db, 'lost', 'polymarket', [0], [0]);
     const [released] = await claimParts(db, 'next', wanted);
     expect(released?.seenAtMs).toBeGreaterThan(claimed?.seenAtMs ?? Number.POSITIVE_INFINITY);
   });
